@@ -1,0 +1,82 @@
+"""SPINE's actions and plan (PRISM paper, appendices C.1 and C.2) and its observation (C.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from prism_planner.graph.delta import GraphDelta
+from prism_planner.graph.scene_graph import SceneGraph
+
+
+class _Action(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Goto(_Action):
+    """Go to a region by the shortest known path."""
+
+    action: Literal["goto"] = "goto"
+    region: str
+
+
+class MapRegion(_Action):
+    """Go to a region and look for objects."""
+
+    action: Literal["map_region"] = "map_region"
+    region: str
+
+
+class ExploreRegion(_Action):
+    """Go to a region and explore within `radius` metres: finds regions, edges and objects."""
+
+    action: Literal["explore_region"] = "explore_region"
+    region: str
+    radius: float = Field(gt=0, allow_inf_nan=False)
+
+
+class Inspect(_Action):
+    """Go to where an object can be seen and look for the attributes that `query` describes."""
+
+    action: Literal["inspect"] = "inspect"
+    object: str
+    query: str
+
+
+class Answer(_Action):
+    """End the task with a message to the user."""
+
+    action: Literal["answer"] = "answer"
+    message: str
+
+
+Action = Annotated[Goto | MapRegion | ExploreRegion | Inspect | Answer, Field(discriminator="action")]
+
+
+class SpinePlan(BaseModel):
+    """The planner's output (C.2). Only the first action is executed before replanning.
+
+    relevant_graph: names of the nodes that matter to the goal.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    primary_goal: str
+    relevant_graph: tuple[str, ...] = ()
+    reasoning: str
+    plan: tuple[Action, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SpineObservation:
+    """What the planner knows now.
+
+    graph: the whole known scene graph. delta: what changed since the previous observation (empty
+    at first). feedback: sentences about the last action (done, unreachable, refused, ...).
+    """
+
+    graph: SceneGraph
+    delta: GraphDelta = field(default_factory=GraphDelta)
+    feedback: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""What a robot can execute, and the monitor that every execution passes."""
