@@ -82,6 +82,14 @@ class Domain(ABC, Generic[ObservationT, PlanT]):
         """The observation as JSON-able data for a trace: whole when `first`, otherwise the change."""
 
     @abstractmethod
+    def feedback(self, observation: ObservationT) -> list[str]:
+        """The sentences about the last action that the observation carries."""
+
+    @abstractmethod
+    def informative(self, observation: ObservationT) -> bool:
+        """Whether the last action changed anything; repeating one that did not is a loop."""
+
+    @abstractmethod
     def expert(self, task: str, intent: dict[str, Any] | None = None) -> Expert[ObservationT, PlanT]:
         """A teacher for this task. Raises InvalidTaskError when it does not understand the sentence."""
 
