@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from prism_planner.graph.delta import GraphDelta
-from prism_planner.graph.scene_graph import SceneGraph
+from prism_planner.worlds.observation import GraphObservation
 
 
 class _Action(BaseModel):
@@ -69,14 +67,4 @@ class SpinePlan(BaseModel):
     plan: tuple[Action, ...] = Field(min_length=1)
 
 
-@dataclass(frozen=True, slots=True)
-class SpineObservation:
-    """What the planner knows now.
-
-    graph: the whole known scene graph. delta: what changed since the previous observation (empty
-    at first). feedback: sentences about the last action (done, unreachable, refused, ...).
-    """
-
-    graph: SceneGraph
-    delta: GraphDelta = field(default_factory=GraphDelta)
-    feedback: tuple[str, ...] = ()
+SpineObservation = GraphObservation
