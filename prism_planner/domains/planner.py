@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+import unicodedata
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -34,8 +37,8 @@ MAX_TASK_CHARACTERS = 1000
 class PlannerLimits:
     """When an episode is given up.
 
-    max_steps: planning steps. max_repeats: how often the same action may bring nothing new in a row
-    before the episode counts as a loop (the paper's validation, section 4.4).
+    max_steps: planning steps. max_repeats: how often the same action may come to the same end, with
+    nothing new found in between, before the episode counts as a loop (the paper's validation, section 4.4).
     """
 
     max_steps: int = 30
@@ -57,8 +60,10 @@ OnEvent = Callable[[PlannerEvent], None]
 
 
 def check_task(task: str) -> str:
-    """The task, stripped. Raises InvalidTaskError when there is nothing a planner could work on."""
-    task = " ".join(task.split())
+    """The task on one line, without control characters. Raises InvalidTaskError when there is nothing a planner could work on."""
+    task = " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in task).split())
+    if any(unicodedata.category(c) == "Cs" for c in task):
+        raise InvalidTaskError("the task is not valid Unicode text; write it in UTF-8")
     if not task:
         raise InvalidTaskError("the task is empty; say in one or two sentences what the robot should do")
     if len(task) > MAX_TASK_CHARACTERS:
@@ -122,8 +127,7 @@ class Planner(Generic[ObservationT, PlanT]):
         observation = environment.observe()
         recorded = self._domain.record(observation, first=True)
         feedback: list[str] = []
-        last_skill: Skill | None = None
-        repeats = 0
+        repetition = _Repetition()
         for step in range(1, self._limits.max_steps + 1):
             cancel.raise_if_cancelled()
             decision = self._policy.decide(observation, cancel=cancel, on_text=on_text)
@@ -150,11 +154,31 @@ class Planner(Generic[ObservationT, PlanT]):
             if on_event is not None:
                 on_event(PlannerEvent("skill_ended", step, turn, skill, tuple(feedback)))
 
-            repeats = repeats + 1 if skill == last_skill and not self._domain.informative(observation) else 0
-            last_skill = skill
-            if repeats >= self._limits.max_repeats:
-                return _aborted("loop", f"{skill} was repeated {repeats + 1} times and brought nothing new")
+            repeats = repetition.count(skill, recorded if self._domain.informative(observation) else None)
+            if repeats > self._limits.max_repeats:
+                return _aborted("loop", f"{skill} was done {repeats} times and brought nothing new")
         return _aborted("step_limit", f"no answer after {self._limits.max_steps} steps")
+
+
+class _Repetition:
+    """Counts how often a skill came to the same end since something new was last found.
+
+    The end is part of the key, so that going back and forth between two places is a loop too, while
+    passing the same place again between discoveries is not.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[tuple[Skill, str]] = set()
+        self._counts: Counter[tuple[Skill, str]] = Counter()
+
+    def count(self, skill: Skill, change: dict[str, Any] | None) -> int:
+        """How often now; `change` is what the skill changed, None when nothing."""
+        key = (skill, "" if change is None else json.dumps(change, sort_keys=True))
+        if change is not None and key not in self._known:
+            self._counts.clear()
+        self._known.add(key)
+        self._counts[key] += 1
+        return self._counts[key]
 
 
 def _turn(recorded: dict[str, Any], feedback: list[str], decision: Decision[PlanT]) -> TraceTurn:

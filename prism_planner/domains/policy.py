@@ -6,6 +6,7 @@ window is full, so that the planning loop sees plans only.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -182,12 +183,14 @@ class ExpertPolicy(Generic[ObservationT, PlanT]):
     ) -> Decision[PlanT]:
         if cancel is not None:
             cancel.raise_if_cancelled()
+        started = time.perf_counter()
         plan = self._expert.plan(observation)
         raw = self._domain.encode(plan, style=self._style, previous=self._previous)
+        timing = Timing(generation_s=time.perf_counter() - started)
         if on_text is not None:
             on_text(raw)
         self._previous = plan
-        return Decision(plan, raw)
+        return Decision(plan, raw, timing=timing)
 
     def close(self) -> None:
         """Nothing to free."""

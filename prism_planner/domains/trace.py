@@ -7,6 +7,8 @@ in any style and for any model.
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -95,13 +97,18 @@ class PlanTrace(_Record):
             yield self.outcome.model_dump_json()
 
     def write(self, path: Path) -> None:
-        path.write_text("".join(line + "\n" for line in self.lines()), encoding="utf-8")
+        """Write atomically: whoever looks finds the whole trace or none."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        partial.write_text("".join(line + "\n" for line in self.lines()), encoding="utf-8")
+        partial.replace(path)
 
     @classmethod
     def read(cls, path: Path) -> PlanTrace:
         """Read one trace file. Raises TraceError. A trace without an outcome (killed run) is read."""
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            # Not splitlines(): JSON strings may hold U+2028 and its like, which that would split at.
+            lines = path.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise TraceError(f"{path}: cannot be read: {error}") from error
         return cls.from_lines(lines, source=str(path))
@@ -124,8 +131,16 @@ class PlanTrace(_Record):
         for number, line in numbered[1:]:
             if trace.outcome is not None:
                 raise TraceError(f"{source}, line {number}: nothing may follow the outcome")
-            if '"status"' in line and '"observation"' not in line:
+            if _is_outcome(line):
                 trace.outcome = parse(TraceOutcome, number, line)
             else:
                 trace.turns.append(parse(TraceTurn, number, line))
         return trace
+
+
+def _is_outcome(line: str) -> bool:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(record, dict) and "status" in record

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from prism_planner.worlds.observation import GraphObservation
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    if not line:
+        raise ValueError("must not be blank")
+    return line
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+"""Text on one line, so that every text form of a plan can be read back without loss."""
 
 
 class _Action(BaseModel):
@@ -40,14 +51,14 @@ class Inspect(_Action):
 
     action: Literal["inspect"] = "inspect"
     object: str
-    query: str
+    query: Line
 
 
 class Answer(_Action):
     """End the task with a message to the user."""
 
     action: Literal["answer"] = "answer"
-    message: str
+    message: Line
 
 
 Action = Annotated[Goto | MapRegion | ExploreRegion | Inspect | Answer, Field(discriminator="action")]
@@ -61,9 +72,9 @@ class SpinePlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    primary_goal: str
+    primary_goal: Line
     relevant_graph: tuple[str, ...] = ()
-    reasoning: str
+    reasoning: Line
     plan: tuple[Action, ...] = Field(min_length=1)
 
 
