@@ -1,0 +1,51 @@
+"""The ament_python package `prism_planner`: what it installs and which executables it offers."""
+
+import os
+
+from setuptools import find_packages, setup
+
+PACKAGE = "prism_planner"
+
+
+def tree(folder: str) -> list[tuple[str, list[str]]]:
+    """Every file under `folder`, laid out the same way under share/prism_planner."""
+    return [
+        (os.path.join("share", PACKAGE, path), sorted(os.path.join(path, name) for name in names))
+        for path, _, names in sorted(os.walk(folder))
+        if names
+    ]
+
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    description="Language planning that runs on the robot",
+    license="Apache-2.0",
+    maintainer="PRISM maintainers",
+    maintainer_email="maintainers@prism-planner.org",
+    python_requires=">=3.10",
+    packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
+    package_data={"": ["*.txt", "*.yaml", "*.json", "*.lark"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+        *tree("launch"),
+        *tree("config"),
+        *tree("models"),
+        *tree("scenarios"),
+    ],
+    install_requires=["setuptools"],
+    extras_require={"test": ["pytest"]},
+    zip_safe=False,
+    entry_points={
+        "console_scripts": [
+            "prism = prism_planner.cli.main:main",
+            "scene_graph_server = prism_planner.nodes.scene_graph_server:main",
+            "skill_server = prism_planner.nodes.skill_server:main",
+            "slm_planner = prism_planner.nodes.slm_planner:main",
+        ],
+        "prism_planner.domains": [
+            "spine = prism_planner.domains.spine:SpineDomain",
+        ],
+    },
+)
