@@ -18,7 +18,9 @@ from prism_planner.skills.skill import Skill
 Style = Literal["source", "distilled"]
 
 ObservationT = TypeVar("ObservationT")
+ObservationT_contra = TypeVar("ObservationT_contra", contravariant=True)
 PlanT = TypeVar("PlanT", bound=BaseModel)
+PlanT_co = TypeVar("PlanT_co", bound=BaseModel, covariant=True)
 
 
 class InvalidPlanError(Exception):
@@ -26,10 +28,10 @@ class InvalidPlanError(Exception):
     what is wrong and what exists instead."""
 
 
-class Expert(Protocol[ObservationT, PlanT]):
+class Expert(Protocol[ObservationT_contra, PlanT_co]):
     """A teacher for one episode: sees what any planner sees, plus what the sentence means."""
 
-    def plan(self, observation: ObservationT) -> PlanT:
+    def plan(self, observation: ObservationT_contra) -> PlanT_co:
         """The plan from here on. Observations arrive in the order of the episode."""
 
 

@@ -60,7 +60,10 @@ OnEvent = Callable[[PlannerEvent], None]
 
 
 def check_task(task: str) -> str:
-    """The task on one line, without control characters. Raises InvalidTaskError when there is nothing a planner could work on."""
+    """The task on one line, without control characters.
+
+    Raises InvalidTaskError when there is nothing a planner could work on.
+    """
     task = " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in task).split())
     if any(unicodedata.category(c) == "Cs" for c in task):
         raise InvalidTaskError("the task is not valid Unicode text; write it in UTF-8")

@@ -27,6 +27,7 @@ from prism_planner.language.model import (
 )
 
 ObservationT = TypeVar("ObservationT")
+ObservationT_contra = TypeVar("ObservationT_contra", contravariant=True)
 PlanT = TypeVar("PlanT", bound=BaseModel)
 
 # The share of the context window that a restarted conversation may fill, so that turns fit after it.
@@ -46,11 +47,15 @@ class Decision(Generic[PlanT]):
     timing: Timing = field(default_factory=Timing)
 
 
-class Policy(Protocol[ObservationT, PlanT]):
+class Policy(Protocol[ObservationT_contra, PlanT]):
     """Decides, observation by observation, for one task."""
 
     def decide(
-        self, observation: ObservationT, *, cancel: CancelToken | None = None, on_text: OnText | None = None
+        self,
+        observation: ObservationT_contra,
+        *,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
     ) -> Decision[PlanT]: ...
 
     def close(self) -> None: ...
