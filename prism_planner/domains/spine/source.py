@@ -205,7 +205,7 @@ def _unquoted(text: str) -> str:
 
 
 def _split_calls(text: str) -> list[str]:
-    """The calls of a plan written as one string, `[goto(a), answer(x, y)]`: commas inside parentheses stay."""
+    """The calls of a plan written as one string: `[goto(a), answer(x, y)]` has two."""
     calls, depth, current = [], 0, ""
     for char in text.strip().removeprefix("[").removesuffix("]"):
         depth += (char == "(") - (char == ")")
