@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -198,12 +199,31 @@ class SceneGraph:
                     queue.append(region)
         return reached
 
+    def by_distance(self, a: str, avoid: Collection[str] = frozenset()) -> Iterator[tuple[str, float]]:
+        """The regions reachable from `a`, nearest first by path, each with its metres. Lazy (Dijkstra)."""
+        heap = [(0.0, 0, self._region(a).name)]
+        order = 1  # ties go to what was found first
+        done: set[str] = set()
+        while heap:
+            metres, _, region = heapq.heappop(heap)
+            if region in done:
+                continue
+            done.add(region)
+            yield region, metres
+            here = self._regions[region].coords
+            for other in self._paths.adj[region]:
+                if other not in done and other not in avoid:
+                    step = math.dist(here, self._regions[other].coords)
+                    heapq.heappush(heap, (metres + step, order, other))
+                    order += 1
+
     # Change
 
     def apply(self, delta: GraphDelta) -> int:
         """Apply a delta and return the new revision. Raises GraphError, and changes nothing, when any
         part of the delta does not fit."""
-        self._check(delta)
+        self._check_removals(delta)
+        self._check_additions(delta)
         self._unshare()
         for a, b in delta.remove_connections:
             self._disconnect(a, b)
@@ -211,9 +231,8 @@ class SceneGraph:
             self._remove_node(name)
         for node in delta.add_nodes:
             known = self._regions.get(node.name) or self._objects.get(node.name)
-            if known is not None and known.attributes:
-                node = node.model_copy(update={"attributes": known.attributes | node.attributes})
-            self._put_node(node)
+            attributes = known.attributes | node.attributes if known else node.attributes
+            self._put_node(node.model_copy(update={"attributes": attributes}))
         for a, b in delta.add_connections:
             self._connect(a, b)
         for name, attributes in delta.update_node_attributes.items():
@@ -287,20 +306,23 @@ class SceneGraph:
 
     # Validation: everything that could be wrong with a delta is found here, before any change.
 
-    def _check(self, delta: GraphDelta) -> None:
+    def _check_removals(self, delta: GraphDelta) -> None:
         for a, b in delta.remove_connections:
             for name in (a, b):
                 if name not in self:
                     raise GraphError(f"remove_connections: {self._unknown(name)}")
             if not self._connected(a, b):
                 raise GraphError(f"remove_connections: {a!r} and {b!r} are not connected; leave the pair out")
-        removed = set(delta.remove_nodes)
+        removed: set[str] = set()
         for name in delta.remove_nodes:
             if name not in self:
                 raise GraphError(f"remove_nodes: {self._unknown(name)}")
-        if len(removed) < len(delta.remove_nodes):
-            raise GraphError("remove_nodes: a node is named twice; name each once")
+            if name in removed:
+                raise GraphError(f"remove_nodes: {name!r} is named twice; name each node once")
+            removed.add(name)
 
+    def _check_additions(self, delta: GraphDelta) -> None:
+        removed = set(delta.remove_nodes)
         added: dict[str, NodeKind] = {}
         for node in delta.add_nodes:
             if node.name in added:
@@ -327,7 +349,8 @@ class SceneGraph:
                 raise GraphError(f"add_connections: {a!r} is connected to itself; leave the pair out")
             if kinds == ("object", "object"):
                 raise GraphError(
-                    f"add_connections: {a!r} and {b!r} are both objects; connect each to a region it is seen from"
+                    f"add_connections: {a!r} and {b!r} are both objects; "
+                    "connect each to a region it is seen from"
                 )
         for name in delta.update_node_attributes:
             kind(name, "update_node_attributes")
