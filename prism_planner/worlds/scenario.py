@@ -1,0 +1,184 @@
+"""Loading scenarios: `prism-scenario/1` YAML, and PRISM-style JSON task files."""
+
+from __future__ import annotations
+
+import difflib
+import typing
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from prism_planner.worlds.envelope import SCENARIO_FORMAT, Location, Mask, Scenario, Task
+from prism_planner.worlds.marked_yaml import MarkedYaml, YamlError, read_marked_yaml
+from prism_planner.worlds.spine_scenario import SpineScenario
+
+__all__ = [
+    "Mask",
+    "Scenario",
+    "ScenarioError",
+    "Task",
+    "load_scenario",
+    "load_scenarios",
+    "register_scenario",
+]
+
+MAX_REPORTED = 12
+
+_SCENARIOS: dict[str, type[Scenario]] = {"spine": SpineScenario}
+
+
+def register_scenario(domain: str, model: type[Scenario]) -> None:
+    """Let `load_scenario` read the scenarios of another domain."""
+    _SCENARIOS[domain] = model
+
+
+class ScenarioError(ValueError):
+    """A scenario cannot be used.
+
+    path: the file. problems: one sentence each, with line and field, what was expected and the fix.
+    """
+
+    def __init__(self, path: Path, problems: Sequence[str]) -> None:
+        self.path = path
+        self.problems = tuple(problems)
+        shown = list(problems[:MAX_REPORTED])
+        if len(problems) > MAX_REPORTED:
+            shown.append(f"and {len(problems) - MAX_REPORTED} more")
+        super().__init__("\n".join(f"{path}:{problem}" for problem in shown))
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read one scenario. Raises ScenarioError, which names the file, the line, the field and the fix."""
+    path = Path(path)
+    try:
+        source = read_marked_yaml(path)
+    except OSError as error:
+        raise ScenarioError(path, [f" cannot be read: {error.strerror or error}"]) from None
+    except YamlError as error:
+        raise ScenarioError(path, [f"{error.line}: {error.problem}"]) from None
+
+    model = _model_for(path, source)
+    try:
+        scenario = model.model_validate(source.data)
+    except ValidationError as error:
+        raise ScenarioError(path, [_explain(model, source, detail) for detail in error.errors()]) from None
+    problems = [_at(source, location, message) for location, message in scenario.problems()]
+    if problems:
+        raise ScenarioError(path, problems)
+    return scenario
+
+
+def load_scenarios(paths: Iterable[str | Path]) -> list[Scenario]:
+    """Read files, and all `*.yaml` below directories in sorted order.
+
+    Raises ScenarioError also when a directory holds no scenario, or two scenarios have the same
+    name, since results are kept by name.
+    """
+    scenarios: list[Scenario] = []
+    origin: dict[str, Path] = {}
+    for path in map(Path, paths):
+        files = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
+        if not files:
+            raise ScenarioError(path, [" no *.yaml scenario in this directory; give a file or another one"])
+        for file in files:
+            scenario = load_scenario(file)
+            other = origin.setdefault(scenario.name, file)
+            if other.resolve() != file.resolve():
+                raise ScenarioError(
+                    file, [f" name: {scenario.name!r} is already the name of {other}; choose another"]
+                )
+            scenarios.append(scenario)
+    return scenarios
+
+
+def _model_for(path: Path, source: MarkedYaml) -> type[Scenario]:
+    """The scenario class of the document's domain, after checking what identifies the document."""
+    data = source.data
+    if not isinstance(data, dict):
+        raise ScenarioError(path, [f"1: expected a mapping that starts with `format: {SCENARIO_FORMAT}`"])
+    tag = data.get("format")
+    if tag is None:
+        raise ScenarioError(path, [f"1: format: is missing; start the file with `format: {SCENARIO_FORMAT}`"])
+    if tag != SCENARIO_FORMAT:
+        raise ScenarioError(
+            path, [_at(source, ("format",), f"expected `{SCENARIO_FORMAT}`, got {_shown(tag)}")]
+        )
+    domain = data.get("domain")
+    model = _SCENARIOS.get(domain) if isinstance(domain, str) else None
+    if model is None:
+        known = ", ".join(sorted(_SCENARIOS))
+        got = "is missing" if domain is None else f"unknown domain {_shown(domain)}"
+        raise ScenarioError(path, [_at(source, ("domain",), f"{got}; known domains: {known}")])
+    return model
+
+
+def _at(source: MarkedYaml, location: Location, message: str) -> str:
+    return f"{source.line(location)}: {_dotted(location)}: {message}"
+
+
+def _dotted(location: Location) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".") or "the document"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _explain(model: type[BaseModel], source: MarkedYaml, error: ErrorDetails) -> str:
+    """One pydantic error as a sentence a scenario author can act on."""
+    location: Location = tuple(error["loc"])
+    kind, context = error["type"], error.get("ctx", {})
+    got = _shown(error["input"])
+    if kind == "missing":
+        message = f"is missing; add `{location[-1]}:`"
+    elif kind == "extra_forbidden":
+        known = _known_keys(model, location[:-1])
+        close = difflib.get_close_matches(str(location[-1]), known, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known keys: {', '.join(known)}"
+        message = f"unknown key; {hint}"
+    elif kind == "finite_number":
+        message = f"expected a finite number, got {got}; give metres, e.g. 3.5"
+    elif kind == "value_error":
+        message = str(context["error"])
+    elif kind == "literal_error":
+        message = f"expected {context['expected']}, got {got}"
+    elif kind in ("model_type", "model_attributes_type", "dict_type"):
+        message = f"expected `key: value` pairs, got {got}"
+    elif kind in ("tuple_type", "list_type"):
+        message = f"expected a list, got {got}"
+    elif kind == "string_type":
+        message = f"expected text, got {got}; put it in quotes"
+    elif kind == "string_too_short":
+        message = "must not be empty"
+    else:
+        message = f"{error['msg']}, got {got}"
+    return _at(source, location, message)
+
+
+def _known_keys(model: type[BaseModel], location: Location) -> list[str]:
+    """The keys of the model that `location` leads to, found through the fields' annotations."""
+    current: Any = model
+    for step in location:
+        if isinstance(step, str) and isinstance(current, type) and issubclass(current, BaseModel):
+            field = current.model_fields.get(step)
+            if field is None:
+                return []
+            current = _inner_model(field.annotation)
+    return list(current.model_fields) if isinstance(current, type) and issubclass(current, BaseModel) else []
+
+
+def _inner_model(annotation: Any) -> Any:
+    """The pydantic model inside `tuple[tuple[M, ...], ...]`, `M | None` and the like."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if typing.get_origin(annotation) is not None or isinstance(annotation, UnionType):
+        for argument in typing.get_args(annotation):
+            if (found := _inner_model(argument)) is not None:
+                return found
+    return None
