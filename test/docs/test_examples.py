@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    page for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")] if ">>> " in page.read_text("utf-8")
+    page for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")] if ">>> " in page.read_text("utf-8")
 )
 
 

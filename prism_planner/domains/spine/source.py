@@ -37,8 +37,8 @@ _ACTIONS = (
 
 
 def render_graph(graph: SceneGraph) -> str:
-    """The whole graph as SPINE's JSON."""
-    return spine_json.dumps(graph, indent=None)
+    """The whole graph as SPINE's JSON, on one line: a model pays for every space."""
+    return json.dumps(json.loads(spine_json.dumps(graph)), ensure_ascii=False)
 
 
 def render_updates(delta: GraphDelta) -> str:
