@@ -26,6 +26,17 @@ def _check_name(name: str) -> str:
 
 
 NodeName = Annotated[str, AfterValidator(_check_name)]
+
+
+def _check_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{text!a} holds half of a surrogate pair, which is not text") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_check_text)]
 Edge = tuple[NodeName, NodeName]
 
 
@@ -41,7 +52,7 @@ class Node(BaseModel):
     name: NodeName
     kind: NodeKind
     coords: tuple[float, float]
-    attributes: dict[str, str] = Field(default_factory=dict)
+    attributes: dict[Text, Text] = Field(default_factory=dict)
 
     @field_validator("coords")
     @classmethod
@@ -71,7 +82,7 @@ class GraphDelta(BaseModel):
     remove_nodes: tuple[NodeName, ...] = ()
     add_connections: tuple[Edge, ...] = ()
     remove_connections: tuple[Edge, ...] = ()
-    update_node_attributes: dict[NodeName, dict[str, str]] = Field(default_factory=dict)
+    update_node_attributes: dict[NodeName, dict[Text, Text]] = Field(default_factory=dict)
     update_robot_location: NodeName | None = None
 
     def __bool__(self) -> bool:

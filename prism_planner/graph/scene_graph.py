@@ -222,8 +222,7 @@ class SceneGraph:
     def apply(self, delta: GraphDelta) -> int:
         """Apply a delta and return the new revision. Raises GraphError, and changes nothing, when any
         part of the delta does not fit."""
-        self._check_removals(delta)
-        self._check_additions(delta)
+        self.check(delta)
         self._unshare()
         for a, b in delta.remove_connections:
             self._disconnect(a, b)
@@ -242,6 +241,11 @@ class SceneGraph:
             self._robot = delta.update_robot_location
         self._revision += 1
         return self._revision
+
+    def check(self, delta: GraphDelta) -> None:
+        """Raise the GraphError that `apply` would; for who must do something else before applying."""
+        self._check_removals(delta)
+        self._check_additions(delta)
 
     def copy(self) -> SceneGraph:
         """An independent copy. Free now; the first change of either graph afterwards copies the
