@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from prism_planner.skills.skill import Skill
 from prism_planner.worlds.envelope import Mask
 from prism_planner.worlds.scenario import load_scenario
 from prism_planner.worlds.semantic_graph import SemanticGraphWorld
-from prism_planner.worlds.spine_scenario import SpineScenario, SpineTask, SpineWorld, discoverable
+from prism_planner.worlds.spine_scenario import ObjectSpec, SpineScenario, SpineTask, SpineWorld, discoverable
 from prism_planner.worlds.success import EpisodeRecord, SpineCriterion, judge
 
 SHIPPED = Path(__file__).parents[2] / "scenarios" / "spine"
@@ -90,26 +90,97 @@ TABLES = {
         ),
     ),
 }
-QUESTIONS = (
-    "Is the path to the exit clear?",
-    "I will be giving a tour of the lab for kids. Is there anything dangerous around?",
-    "Are the chairs under the trees occupied?",
-    "Is my car damaged?",
-    "Is there debris on the path?",
-    "Is construction blocking the sidewalk?",
-    "Is the path clear?",
-    "Can I get to the parking lot?",
-    "Is there space to park my car?",
-    "Is construction blocking the road?",
-    "Has rain damaged any roofs?",
-    "Is the playground built?",
-)
 EXPLORE_RADIUS_M = {"ugv": 30.0, "uav": 80.0}
 LONGEST_HOP_M = {"ugv": 25.0, "uav": 70.0}
 FARTHEST_VIEW_M = {"ugv": 10.0, "uav": 15.0}
 UNREACHABLE = {"business-district": {"parking_lot"}}
 MASK = Mask(regions=0.3, objects=0.3)
 SEEDS = range(6)
+
+SEATS = {"chair", "armchair", "couch", "sofa", "stool", "bench"}
+WORKPLACES = {"desk", "workbench", "table"}
+MACHINES = {"excavator", "crane", "road roller", "scaffolding", "construction barrier", "traffic cones"}
+
+
+def _is(thing: ObjectSpec, key: str, value: str = "yes") -> bool:
+    return thing.attributes.get(key, "").startswith(value)
+
+
+def _seen(world: SpineWorld, *regions: str) -> list[ObjectSpec]:
+    """What is seen from regions whose names begin so."""
+    return [thing for thing in world.objects if any(r.startswith(regions) for r in thing.seen_from)]
+
+
+def _of(world: SpineWorld, category: str) -> list[ObjectSpec]:
+    return [thing for thing in world.objects if thing.category == category]
+
+
+def _clear_to_the_exit(world: SpineWorld) -> bool:
+    way = nx.shortest_path(_paths(world), world.robot, "exit_1")
+    return not any(_is(thing, "blocking") for thing in _seen(world, *way))
+
+
+def _chairs_under_trees_occupied(world: SpineWorld) -> bool:
+    views = {region for trees in _of(world, "trees") for region in trees.seen_from}
+    taken = {_is(chair, "occupied") for chair in _of(world, "chair") if views & set(chair.seen_from)}
+    (all_alike,) = taken
+    return all_alike
+
+
+def _my_car(world: SpineWorld) -> ObjectSpec:
+    cars = _of(world, "car")
+    mine = [car for car in cars if (car.description or "").startswith("your car")] or cars
+    (car,) = mine
+    return car
+
+
+def _lot_in_reach(world: SpineWorld) -> bool:
+    names = {region.name for region in world.regions}
+    lot = "parking_lot" if "parking_lot" in names else "parking_lot_1"
+    return nx.has_path(_paths(world), world.robot, lot)
+
+
+def _blocked_by_construction(world: SpineWorld, region: str) -> bool:
+    return any(_is(thing, "blocking") for thing in _seen(world, region) if thing.category in MACHINES)
+
+
+def _roof_damaged(world: SpineWorld) -> bool:
+    return any(_is(roof, "damaged") for roof in _of(world, "roof")) or any(
+        _is(thing, "roof", "damaged") for thing in world.objects
+    )
+
+
+TRUTH: dict[str, Callable[[SpineWorld], bool]] = {
+    "Is the path to the exit clear?": _clear_to_the_exit,
+    "I will be giving a tour of the lab for kids. Is there anything dangerous around?": lambda world: any(
+        _is(thing, "dangerous") for thing in _seen(world, "lab_")
+    ),
+    "Are the chairs under the trees occupied?": _chairs_under_trees_occupied,
+    "Is my car damaged?": lambda world: _is(_my_car(world), "damaged"),
+    "Is there debris on the path?": lambda world: any(
+        _is(thing, "debris") for thing in _seen(world, "path_")
+    ),
+    "Is construction blocking the sidewalk?": lambda world: _blocked_by_construction(world, "sidewalk_"),
+    "Is the path clear?": lambda world: not any(_is(thing, "blocking") for thing in _seen(world, "path_")),
+    "Can I get to the parking lot?": _lot_in_reach,
+    "Is there space to park my car?": lambda world: any(
+        _is(space, "occupied", "no") for space in _of(world, "parking space")
+    ),
+    "Is construction blocking the road?": lambda world: _blocked_by_construction(world, "road_"),
+    "Has rain damaged any roofs?": _roof_damaged,
+    "Is the playground built?": lambda world: any(_is(place, "built") for place in _of(world, "playground")),
+}
+PLACES: dict[str, Callable[[ObjectSpec], bool]] = {
+    "Find a place to sit": lambda thing: thing.category in SEATS and _is(thing, "occupied", "no"),
+    "Find a place to work": lambda thing: thing.category in WORKPLACES and _is(thing, "occupied", "no"),
+    "I want a shady place to read": lambda thing: (
+        thing.category in SEATS | {"trees"}
+        and "shade" in thing.attributes
+        and not _is(thing, "shade", "none")
+        and not _is(thing, "shade", "almost none")
+        and not _is(thing, "occupied")
+    ),
+}
 
 FILES = sorted(SHIPPED.rglob("*.yaml"))
 SCENARIOS: dict[Path, SpineScenario] = {}
@@ -176,19 +247,6 @@ def test_about_a_third_of_the_tasks_need_exploration() -> None:
 
 def test_sentences_have_to_be_understood(scenario: SpineScenario) -> None:
     assert all(task.intent is None for task in scenario.tasks)
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_question_is_answered_yes_in_one_world_and_no_in_another(question: str) -> None:
-    answers = {
-        criterion.answer_says
-        for path in FILES
-        for task in _load(path).tasks
-        if task.instruction == question
-        for criterion in _criteria(task)
-        if criterion.answer_says
-    }
-    assert answers == {"yes", "no"}
 
 
 # The worlds
@@ -281,6 +339,35 @@ def test_near_the_person_is_within_six_metres_in_the_same_view() -> None:
         }
         accepted = set(chain.from_iterable(c.answer_mentions or () for c in task.success))
         assert accepted == near
+
+
+@pytest.mark.parametrize("question", TRUTH)
+def test_answers_are_true_and_differ_between_worlds(question: str) -> None:
+    answers = set()
+    for world, task in _tasks(question):
+        expected = {c.answer_says for c in _criteria(task) if c.answer_says}
+        assert expected == {"yes" if TRUTH[question](world) else "no"}, world.robot
+        answers |= expected
+    assert answers == {"yes", "no"}
+
+
+def test_every_yes_or_no_criterion_is_checked_against_its_world() -> None:
+    asked = {
+        task.instruction
+        for path in FILES
+        for task in _load(path).tasks
+        if any(c.answer_says for c in _criteria(task))
+    }
+    assert asked == set(TRUTH)
+
+
+@pytest.mark.parametrize(("instruction", "fits"), PLACES.items(), ids=list(PLACES))
+def test_every_fitting_place_is_accepted_and_no_other(
+    instruction: str, fits: Callable[[ObjectSpec], bool]
+) -> None:
+    for world, task in _tasks(instruction):
+        accepted = set(chain.from_iterable(c.inspected or () for c in _criteria(task)))
+        assert accepted == {thing.name for thing in world.objects if fits(thing)}, world.robot
 
 
 @pytest.mark.parametrize("category", ["desk", "table", "door", "trees", "landing strip", "canine center"])
