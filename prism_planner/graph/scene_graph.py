@@ -230,8 +230,10 @@ class SceneGraph:
             self._remove_node(name)
         for node in delta.add_nodes:
             known = self._regions.get(node.name) or self._objects.get(node.name)
-            attributes = known.attributes | node.attributes if known else node.attributes
-            self._put_node(node.model_copy(update={"attributes": attributes}))
+            merged = (
+                node.model_copy(update={"attributes": known.attributes | node.attributes}) if known else node
+            )
+            self._put_node(merged)
         for a, b in delta.add_connections:
             self._connect(a, b)
         for name, attributes in delta.update_node_attributes.items():
