@@ -14,7 +14,8 @@ trap 'rm -rf "$venv"' EXIT
 
 "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --upgrade pip
-"$venv/bin/python" -m pip install --quiet -r requirements/runtime.in -r requirements/ros.in -r requirements/dev.in
+"$venv/bin/python" -m pip install --quiet --upgrade \
+  -r requirements/runtime.in -r requirements/ros.in -r requirements/dev.in
 
 {
   echo "# Every package of the environment, written by scripts/lock.sh with $("$python" --version)."

