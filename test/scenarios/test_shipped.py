@@ -20,7 +20,9 @@ from prism_planner.worlds.semantic_graph import SemanticGraphWorld
 from prism_planner.worlds.spine_scenario import ObjectSpec, SpineScenario, SpineTask, SpineWorld, discoverable
 from prism_planner.worlds.success import EpisodeRecord, SpineCriterion, judge
 
-SHIPPED = Path(__file__).parents[2] / "scenarios" / "spine"
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "scenarios" / "spine"
+PAGE = ROOT / "docs" / "scenarios.md"
 
 # The paper's tables 5, 6 and 7, word for word: fully specified, under-specified.
 TABLES = {
@@ -439,6 +441,44 @@ def test_reporting_a_failed_search_fails(scenario: SpineScenario) -> None:
         if thing := re.search(r"my (backpack|laptop|dog)|lost my (car)", task.instruction):
             answer = f"I could not find your {thing.group(1) or thing.group(2)}."
             assert not judge(task, _with_answer(robot.world.record, answer)).success, task.instruction
+
+
+# The documentation
+
+
+def test_documented_example_works_as_described(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text("utf-8"), re.S)
+    file = tmp_path / "library_yard.yaml"
+    file.write_text(block, "utf-8")
+    scenario = load_scenario(file)
+    assert isinstance(scenario, SpineScenario)
+    (task,) = scenario.tasks
+    world = SemanticGraphWorld(scenario)
+    assert {"garden_1", "bench_2"}.isdisjoint(world.known)
+    assert world.step(Skill(name="explore_region", target="yard_1", radius=20)).ok
+    assert {"garden_1", "bench_2"} <= set(world.known)
+    for thing, success in (("bench_1", False), ("bench_2", True)):
+        assert world.step(Skill(name="inspect", target=thing, query="shade")).ok
+        assert judge(task, _with_answer(world.record, f"Read at {thing}.")).success == success
+
+
+def test_documented_table_counts_what_is_shipped() -> None:
+    rows = re.findall(r"^\| `(\w+/\w+\.yaml)` \|((?: \d+ \|){5})", PAGE.read_text("utf-8"), re.M)
+    documented = {name: [int(n) for n in re.findall(r"\d+", counts)] for name, counts in rows}
+    shipped = {}
+    for path in FILES:
+        scenario = _load(path)
+        nodes = [*scenario.world.regions, *scenario.world.objects]
+        shipped[path.relative_to(SHIPPED).as_posix()] = [
+            len(scenario.world.regions),
+            len(scenario.world.objects),
+            sum(node.hidden for node in nodes),
+            len(scenario.tasks),
+            sum(task.kind == "exploration" for task in scenario.tasks),
+        ]
+    assert documented == shipped
+    total, exploring = (sum(row[i] for row in shipped.values()) for i in (3, 4))
+    assert f"{total} tasks, {exploring} of which need exploration" in PAGE.read_text("utf-8")
 
 
 # Helpers
