@@ -65,6 +65,11 @@ class EpisodeResult(BaseModel):
     seconds: float = 0.0
 
 
+def default_style(model: str) -> Style:
+    """How to talk to a model: at length with a hosted one, as shortly as distillation taught otherwise."""
+    return "source" if model.startswith("openai:") else "distilled"
+
+
 def make_policy(
     domain: Domain[Any, Any],
     model: LanguageModel | None,
@@ -98,7 +103,9 @@ def run_episode(
     """Run task number `task` of the scenario. A model of None is the expert."""
     options = options or EpisodeOptions()
     goal: Task = scenario.tasks[task]
-    world = SemanticGraphWorld(scenario, mask=options.mask, seed=options.seed)
+    world = SemanticGraphWorld(
+        scenario, task=scenario.tasks[task], mask=options.mask, seed=options.seed
+    )
     header = TraceHeader(
         task=goal.instruction,
         domain=domain.name,

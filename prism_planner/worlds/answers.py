@@ -7,15 +7,6 @@ from typing import Literal
 
 Polarity = Literal["yes", "no"]
 
-_IRREGULAR_PLURALS = {"person": "people", "man": "men", "woman": "women", "child": "children"}
-
-# "I could not find bench_1" names bench_1 but does not report it.
-_NOT_FOUND = re.compile(
-    r"(?:could ?n[o']t|can ?n[o']t|cannot|unable to|did ?n[o']t|did not|could not|can not|failed to|not able to|"
-    r"never)"
-    r" (?:find|found|locate|see|spot|identify|detect)(?: (?!on\b|in\b|at\b|near\b|by\b|from\b|along\b|under\b)[\w']+){0,3} $"
-)
-
 
 def mentions(answer: str, name: str, category: str | None = None) -> bool:
     """Whether an answer names a node: by its name, or by its category word, singular or plural.
@@ -24,29 +15,57 @@ def mentions(answer: str, name: str, category: str | None = None) -> bool:
     Something that the answer says was not found is not mentioned.
     """
     text = _spaced(answer)
-    exact = _spaced(name)
-    if _occurs(rf"{re.escape(exact)}(?! ?\d)", text):
+    if _occurs(rf"{re.escape(_spaced(name))}(?! ?\d)", text):
         return True
     word = _spaced(category or re.sub(r"[_ -]?\d+$", "", name))
-    plurals = "|".join(re.escape(form) for form in _forms(word))
-    return _occurs(rf"(?:{plurals})(?! #?\d+\b(?! ?(?:m|meters?|metres?)\b))", text)
+    forms = "|".join(re.escape(form) for form in _forms(word))
+    # "car 2" is another car, "car 20 m ahead" is a car.
+    return _occurs(rf"(?:{forms})(?! #?\d(?!\d* ?(?:m|meters?|metres?)\b))", text)
+
+
+def polarity(answer: str, question: str = "") -> Polarity | None:
+    """Whether an answer says yes or no to a question; None when it says neither, or both.
+
+    A clause that begins with yes or no decides. Otherwise what is asserted or denied about the
+    property the question asks for: "the path is blocked" says no to "is the path clear?" and yes to
+    "is something blocking the path?".
+    """
+    clauses = _clauses(answer)
+    for clause in clauses:
+        if (said := _leading(clause)) is not None:
+            return said
+    if any(_UNDECIDED.search(clause) for clause in clauses):
+        return None
+    return _about_property(clauses, question)
+
+
+# Mentions
+
+_IRREGULAR_PLURALS = {"person": "people", "man": "men", "woman": "women", "child": "children"}
+
+# "I could not find bench_1" names bench_1 without reporting it; "could not find a chair at desk_1"
+# reports desk_1. So only what directly follows the verb is denied.
+_NOT_FOUND = re.compile(
+    r"(?:n't|not|cannot|unable to|failed to|never) (?:able to )?(?:find|found|locate|see|spot|identify|detect)"
+    r"(?: (?!(?:on|in|at|near|by|from|along|under)\b)[\w']+){0,3} $"
+)
 
 
 def _spaced(text: str) -> str:
-    return re.sub(r"[\s_\-]+", " ", text).strip().casefold()
+    return re.sub(r"[\s_\-]+", " ", text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")).strip().casefold()
 
 
 def _forms(word: str) -> list[str]:
-    """The word and its plurals, longest first so that alternation prefers them."""
-    forms = {word, f"{word}s", f"{word}es"}
+    """The word and its plurals."""
+    forms = [word, f"{word}s", f"{word}es"]
     if word.endswith("y"):
-        forms.add(f"{word[:-1]}ies")
+        forms.append(f"{word[:-1]}ies")
     if word.endswith(("f", "fe")):
-        forms.add(re.sub(r"fe?$", "ves", word))
-    head, _, last = word.rpartition(" ")
+        forms.append(re.sub(r"fe?$", "ves", word))
+    head, space, last = word.rpartition(" ")
     if last in _IRREGULAR_PLURALS:
-        forms.add(f"{head} {_IRREGULAR_PLURALS[last]}".strip())
-    return sorted(forms, key=len, reverse=True)
+        forms.append(f"{head}{space}{_IRREGULAR_PLURALS[last]}")
+    return forms
 
 
 def _occurs(pattern: str, text: str) -> bool:
@@ -56,72 +75,84 @@ def _occurs(pattern: str, text: str) -> bool:
     )
 
 
-# Properties a yes/no question can ask about: words that assert one, and words that assert its opposite.
-_PROPERTIES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
+# Polarity
+
+# Properties a question can ask about: words that assert one, words that assert its opposite. The first
+# that the question names and the answer speaks of counts.
+_PROPERTIES = tuple(
     (frozenset(positive.split()), frozenset(negative.split()))
     for positive, negative in (
         (
-            "clear unobstructed passable traversable open unblocked navigable",
-            "blocked obstructed impassable closed blocking blocks obstructing obstructs debris obstacle obstacles "
-            "construction barrier barriers rubble obstruction obstructions",
+            "block blocks blocked blocking obstruct obstructs obstructed obstructing impassable closed",
+            "clear open free passable unobstructed unblocked unaffected",
         ),
         (
-            "damaged damage dented dent scratched broken cracked leaking leak leaks",
-            "undamaged intact unharmed",
+            "clear passable traversable open unobstructed unblocked navigable",
+            "block blocks blocked blocking obstruct obstructs obstructed obstructing impassable closed debris "
+            "rubble obstacle obstacles obstruction obstructions barrier barriers construction",
         ),
         (
-            "occupied taken full unavailable busy sitting seated someone",
+            "debris rubble litter branch branches obstacle obstacles",
+            "clear clean unobstructed",
+        ),
+        (
+            "damaged damage damages dent dents dented scratch scratched broken cracked leak leaks leaking",
+            "undamaged intact unharmed fine good",
+        ),
+        (
+            "occupied taken full unavailable busy sitting sits seated",
             "unoccupied free empty available vacant",
         ),
-        ("debris rubble litter obstacle obstacles branches branch rocks", "clear clean unobstructed"),
-        ("dangerous danger dangers hazard hazards hazardous unsafe", "safe harmless"),
-        ("space spaces room free available vacant spot spots empty", "full occupied taken"),
-        ("built finished complete completed constructed", "unbuilt unfinished incomplete construction"),
-        ("reachable reach accessible connected get access", "unreachable inaccessible disconnected blocked"),
         (
-            "blocking blocks blocked obstructed obstructing obstructs block",
-            "clear open passable unobstructed unblocked",
+            "space spaces room free available vacant empty unoccupied",
+            "full occupied taken",
         ),
+        (
+            "dangerous danger dangers hazard hazards hazardous unsafe",
+            "safe harmless",
+        ),
+        (
+            "built finished complete completed constructed",
+            "unbuilt unfinished incomplete construction",
+        ),
+        (
+            "get reach reached reachable accessible access arrived connected",
+            "unreachable inaccessible disconnected blocked closed",
+        ),
+        ("construction", ""),
     )
 )
+# Words that make a question about such a property, but say nothing in an answer ("space 1 is taken").
+_TOPICS = frozenset(("space", "spaces", "room"))
 
-_YES = r"yes|yeah|yep|yup|affirmative|correct|indeed|definitely|certainly"
-_NO = r"no|nope|nah|negative"
-_OPENERS = (
-    r"(?:(?:answer|result|so|well|sorry|unfortunately|okay|ok|and|but|the answer is|the answer)\b[ :]*)*"
+_LEADING = re.compile(
+    r"(?:(?:answer|result|so|well|sorry|unfortunately|the answer is|the answer) )*"
+    r"(?:(?P<yes>yes|yeah|yep|yup|affirmative)\b|(?P<no>no|nope|negative|none)\b)(?P<rest>.*)"
 )
-_LEADING = re.compile(rf"{_OPENERS}(?:(?P<yes>{_YES})\b|(?P<no>{_NO})\b)(?P<rest>.*)")
-# After a "no" that answers; before anything else, "no" is a determiner ("no debris was found").
-_ANSWERING_NO = re.compile(
-    r" (?:it|they|there|the|this|that|these|those|you|your|i|we|my|none|nothing|not|both|all)\b"
+# After a "no" that answers. Before anything else it is a determiner: "no debris was found".
+_AFTER_ANSWERING_NO = re.compile(
+    r" (?:it|they|there|the|this|that|these|those|you|your|i|we|my|not|all|both)\b"
 )
-_NEGATOR = re.compile(
-    r"(?:not|\w+n't|no|never|without|none|nothing|neither|nor|cannot|nobody|isnt|arent|unlikely)"
+_UNDECIDED = re.compile(
+    r"(?:n't|not|cannot|unable to) (?:yet )?(?:be )?(?:able to )?"
+    r"(?:determine|determined|tell|verify|confirm|know|known|say|assess|sure|certain)|\bunknown\b|\bunsure\b"
 )
-_PURPOSE = re.compile(
-    r"\b(?:for|whether|if|to check|checked|checking|inspected|inspecting|searched|searching)\b"
-)
-
-
-def polarity(answer: str, question: str = "") -> Polarity | None:
-    """Whether an answer says yes or no to a question; None when it says neither, or both.
-
-    A clause that begins with yes or no decides. Otherwise what is asserted or denied about the
-    property the question asks for ("is the path clear?": "the path is blocked" says no).
-    """
-    clauses = _clauses(answer)
-    for clause in clauses:
-        if (said := _leading(clause)) is not None:
-            return said
-    return _about_property(clauses, question) or _plain_negation(clauses)
+_NEGATOR = re.compile(r"not|no|never|without|none|nothing|neither|nor|cannot|nobody|unlikely|\w+n't")
+_FREE_OF = re.compile(r"\b(?:free|clear) (?:of|from)(?: \w+){0,2} $")
+_DENIED_AFTER = re.compile(r" (?:\w+ ){0,3}(?:not|\w+n't)\b|-free")
+_PURPOSE = re.compile(r"\b(?:for|whether|if|check|checked|checking|inspected|searched)\b")
+_EXISTENTIAL = re.compile(r"\b(?:is|are) there\b|\bany\b|\banything\b")
+_THERE_IS = re.compile(r"there(?:'s| is| are) (?P<no>no|not|none|nothing)?\b")
 
 
 def _clauses(text: str) -> list[str]:
-    text = text.casefold().replace("’", "'").replace("_", " ")
+    text = _spaced(re.sub(r"[^.!?\n]*\?", " ", text.replace("-", "\N{NON-BREAKING HYPHEN}")))
     parts = re.split(
-        r"[.,;:!?\n()\[\]\"]+|\s[-–—]+\s|—|\b(?:but|and|however|although|though|while|because|since)\b", text
+        r"[.,;:!\n()\[\]\"]+|\s\N{NON-BREAKING HYPHEN}+\s|[\N{EN DASH}\N{EM DASH}]"
+        r"|\b(?:but|and|however|although|though|while|because|since)\b",
+        text,
     )
-    return [clause for part in parts if (clause := " ".join(part.split()))]
+    return [clause.replace("\N{NON-BREAKING HYPHEN}", "-") for part in parts if (clause := part.strip())]
 
 
 def _leading(clause: str) -> Polarity | None:
@@ -130,61 +161,49 @@ def _leading(clause: str) -> Polarity | None:
         return None
     if match["yes"]:
         return "yes"
-    rest = match["rest"]
-    return "no" if not rest or _ANSWERING_NO.match(rest) else None
+    return "no" if not match["rest"] or _AFTER_ANSWERING_NO.match(match["rest"]) else None
 
 
 def _about_property(clauses: list[str], question: str) -> Polarity | None:
-    asked = set(re.findall(r"[\w']+", question.casefold()))
+    question = question.casefold()
+    existential = bool(_EXISTENTIAL.search(question))
+    asked = set(re.findall(r"[\w']+", question))
     for positive, negative in _PROPERTIES:
-        if asked & positive:
-            wanted, opposite = positive, negative
-        elif asked & negative:
-            wanted, opposite = negative, positive
-        else:
+        wanted, opposite = (positive, negative) if asked & positive else (negative, positive)
+        if not asked & wanted:
             continue
         found = {
-            said
+            asserted == meaning
             for clause in clauses
-            for words, meaning in ((wanted, True), (opposite - wanted, False))
-            if (asserted := _asserts(clause, words)) is not None
-            for said in ["yes" if asserted == meaning else "no"]
+            for words, meaning in ((wanted - _TOPICS, True), (opposite - wanted - _TOPICS, False))
+            if (asserted := _asserted(clause, words)) is not None
         }
-        if len(found) == 1:
-            return "yes" if "yes" in found else "no"
+        if len(found) == 1 or (found and existential):
+            return "yes" if True in found else "no"
         if found:
             return None
-    return None
+    return _there_is(clauses) if existential else None
 
 
-def _asserts(clause: str, words: frozenset[str]) -> bool | None:
+def _asserted(clause: str, words: frozenset[str]) -> bool | None:
     """Whether a clause asserts (True) or denies (False) one of `words`; None when it does not say."""
     for match in re.finditer(r"[\w']+", clause):
-        if match.group() not in words:
+        before, after = clause[: match.start()], clause[match.end() :]
+        if match.group() not in words or _PURPOSE.search(before):
             continue
-        before = clause[: match.start()]
-        if _PURPOSE.search(before):
-            continue
-        after = clause[match.end() :]
-        denied = any(_NEGATOR.fullmatch(word) for word in re.findall(r"[\w']+", before)[-5:])
-        denied |= bool(re.search(r"\b(?:free of|clear of|free from)(?: \w+){0,2} $", before))
-        denied |= bool(re.match(r" (?:\w+ ){0,3}(?:not|no|n't)\b|-free", after))
-        return not denied
+        return not (
+            any(_NEGATOR.fullmatch(word) for word in re.findall(r"[\w']+", before)[-5:])
+            or _FREE_OF.search(before)
+            or _DENIED_AFTER.match(after)
+        )
     return None
 
 
-def _plain_negation(clauses: list[str]) -> Polarity | None:
-    """The polarity of an answer whose only clue is its verb."""
+def _there_is(clauses: list[str]) -> Polarity | None:
+    """The answer to "is there ...?" by "there is (no) ..."."""
     for clause in clauses:
-        if re.search(
-            r"\b(?:there (?:is|are) (?:no|none|nothing|not)|cannot|can't|can not|could not|couldn't)\b",
-            clause,
-        ):
+        if (match := _THERE_IS.match(clause)) is not None:
+            return "no" if match["no"] else "yes"
+        if re.search(r"\b(?:none|nothing|nobody)\b", clause):
             return "no"
-        if re.search(
-            r"\b(?:is|are|was|were|has|have|do|does|did)(?: not|n't)\b|\b(?:none|nothing|nobody)\b", clause
-        ):
-            return "no"
-        if re.match(r"(?:you can|there (?:is|are)|it (?:is|has)|they (?:are|have))\b", clause):
-            return "yes"
     return None

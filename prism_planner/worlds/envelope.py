@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-SCENARIO_FORMAT = "prism-scenario/1"
+SCENARIO_FORMAT: Final = "prism-scenario/1"
 
 Location = tuple[str | int, ...]
 Problem = tuple[Location, str]

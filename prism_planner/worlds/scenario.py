@@ -7,14 +7,17 @@ import typing
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from prism_planner.graph.delta import Node
+from prism_planner.graph.spine_json import GraphFormatError, load_task_file
 from prism_planner.worlds.envelope import SCENARIO_FORMAT, Location, Mask, Scenario, Task
 from prism_planner.worlds.marked_yaml import MarkedYaml, YamlError, read_marked_yaml
-from prism_planner.worlds.spine_scenario import SpineScenario
+from prism_planner.worlds.spine_scenario import ObjectSpec, RegionSpec, SpineScenario, SpineTask, SpineWorld
+from prism_planner.worlds.success import SpineCriterion
 
 __all__ = [
     "Mask",
@@ -27,6 +30,8 @@ __all__ = [
 ]
 
 MAX_REPORTED = 12
+
+SpecT = TypeVar("SpecT", RegionSpec, ObjectSpec)
 
 _SCENARIOS: dict[str, type[Scenario]] = {"spine": SpineScenario}
 
@@ -52,8 +57,11 @@ class ScenarioError(ValueError):
 
 
 def load_scenario(path: str | Path) -> Scenario:
-    """Read one scenario. Raises ScenarioError, which names the file, the line, the field and the fix."""
+    """Read one scenario; a `.json` file is read as a PRISM-style task file, whose tasks succeed when
+    the answer matches. Raises ScenarioError, which names the file, the line, the field and the fix."""
     path = Path(path)
+    if path.suffix == ".json":
+        return _from_task_file(path)
     try:
         source = read_marked_yaml(path)
     except OSError as error:
@@ -73,7 +81,7 @@ def load_scenario(path: str | Path) -> Scenario:
 
 
 def load_scenarios(paths: Iterable[str | Path]) -> list[Scenario]:
-    """Read files, and all `*.yaml` below directories in sorted order.
+    """Read files, and all `*.yaml` and `*.yml` below directories in sorted order.
 
     Raises ScenarioError also when a directory holds no scenario, or two scenarios have the same
     name, since results are kept by name.
@@ -93,6 +101,38 @@ def load_scenarios(paths: Iterable[str | Path]) -> list[Scenario]:
                 )
             scenarios.append(scenario)
     return scenarios
+
+
+def _from_task_file(path: Path) -> SpineScenario:
+    try:
+        file = load_task_file(path)
+    except GraphFormatError as error:
+        raise ScenarioError(path, [str(error).removeprefix(f"{path}:")]) from None
+    if not file.tasks:
+        raise ScenarioError(path, [" tasks: is empty; give at least one task"])
+    graph = file.graph
+    world = SpineWorld(
+        robot=graph.robot_location or file.tasks[0].init_node,
+        regions=tuple(_spec(RegionSpec, graph.node(name)) for name in graph.regions),
+        objects=tuple(
+            _spec(ObjectSpec, graph.node(name), seen_from=tuple(graph.seen_from(name)))
+            for name in graph.objects
+        ),
+        edges=tuple(graph.region_connections),
+    )
+    tasks = tuple(
+        SpineTask(
+            instruction=task.task,
+            start=task.init_node,
+            success=(SpineCriterion(answer_matches=task.answer),),
+        )
+        for task in file.tasks
+    )
+    return SpineScenario(format=SCENARIO_FORMAT, domain="spine", name=path.stem, world=world, tasks=tasks)
+
+
+def _spec(model: type[SpecT], node: Node, **more: Any) -> SpecT:
+    return model(name=node.name, at=node.coords, attributes=node.attributes, **more)
 
 
 def _model_for(path: Path, source: MarkedYaml) -> type[Scenario]:

@@ -12,10 +12,10 @@ from prism_planner.graph.delta import GraphDelta, Node
 from prism_planner.graph.scene_graph import SceneGraph
 from prism_planner.skills.monitor import MAX_EXPLORE_RADIUS_M, Refusal, SafetyMonitor
 from prism_planner.skills.skill import Skill, SkillCode
-from prism_planner.worlds.envelope import Mask, Scenario
+from prism_planner.worlds.envelope import Mask, Scenario, Task
 from prism_planner.worlds.masking import masked_nodes
 from prism_planner.worlds.observation import GraphObservation
-from prism_planner.worlds.spine_scenario import NodeSpec, SpineScenario
+from prism_planner.worlds.spine_scenario import NodeSpec, SpineScenario, SpineTask
 from prism_planner.worlds.success import EpisodeRecord
 from prism_planner.worlds.world import StepResult
 
@@ -49,16 +49,20 @@ class SemanticGraphWorld:
         self,
         scenario: Scenario,
         *,
+        task: Task | None = None,
         mask: Mask | None = None,
         seed: int = 0,
         monitor: SafetyMonitor | None = None,
     ) -> None:
-        """mask: extra random hiding, drawn with `seed`; None takes the scenario's own.
+        """task: the scenario's task that the episode is about, since it may start elsewhere.
+        mask: extra random hiding, drawn with `seed`; None takes the scenario's own.
         monitor: judges every skill; None means the default limits. Raises ValueError for a scenario
         of another domain."""
         if not isinstance(scenario, SpineScenario):
             raise ValueError(f"{scenario.name} is a scenario of the domain {scenario.domain}, not of spine")
         world = scenario.world
+        if isinstance(task, SpineTask) and task.start is not None:
+            world = world.model_copy(update={"robot": task.start})
         self._regions = {region.name: region for region in world.regions}
         self._objects = {thing.name: thing for thing in world.objects}
         self._edges = world.edges

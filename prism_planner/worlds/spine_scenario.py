@@ -76,8 +76,9 @@ class SpineWorld(StrictModel):
 
 
 class SpineTask(Task):
-    """A task on a scene graph."""
+    """A task on a scene graph. start: the region the robot starts in, when it is not the world's."""
 
+    start: NodeName | None = None
     success: tuple[SpineCriterion, ...] = ()
     any_success: tuple[tuple[SpineCriterion, ...], ...] = ()
 
@@ -107,6 +108,8 @@ class SpineScenario(Scenario):
         if not structure:
             yield from _undiscoverable(self.world)
         for i, task in enumerate(self.tasks):
+            if task.start is not None:
+                yield from _bad_start(self.world, task.start, ("tasks", i, "start"))
             yield from _unknown_names(self.world, task, ("tasks", i))
 
 
@@ -162,25 +165,13 @@ def _duplicates(world: SpineWorld) -> Iterator[Problem]:
 
 
 def _references(world: SpineWorld) -> Iterator[Problem]:
-    regions = {region.name: region for region in world.regions}
-    objects = {thing.name for thing in world.objects}
-
-    def region_problem(name: str, what: str) -> str | None:
-        if name in regions:
-            return None
-        if name in objects:
-            return f"{name!r} is an object; {what}"
-        return f"no region named {name!r}; {_suggestion(name, regions)}"
-
-    if problem := region_problem(world.robot, "the robot starts in a region"):
-        yield ("world", "robot"), problem
-    elif regions[world.robot].hidden:
-        yield ("world", "robot"), f"{world.robot!r} is hidden; the robot must start in a region it knows"
-
+    yield from _bad_start(world, world.robot, ("world", "robot"))
     seen: set[frozenset[str]] = set()
     for i, (a, b) in enumerate(world.edges):
         for k, end in enumerate((a, b)):
-            if problem := region_problem(end, "an edge joins two regions; use the object's seen_from"):
+            if problem := _region_problem(
+                world, end, "an edge joins two regions; use the object's seen_from"
+            ):
                 yield ("world", "edges", i, k), problem
         if a == b:
             yield ("world", "edges", i), f"joins {a!r} to itself; name two different regions"
@@ -190,13 +181,30 @@ def _references(world: SpineWorld) -> Iterator[Problem]:
 
     for i, thing in enumerate(world.objects):
         for k, name in enumerate(thing.seen_from):
-            if problem := region_problem(name, "seen_from lists regions"):
+            if problem := _region_problem(world, name, "seen_from lists regions"):
                 yield ("world", "objects", i, "seen_from", k), problem
         if thing.hidden and not thing.seen_from:
             yield (
                 ("world", "objects", i, "seen_from"),
                 f"{thing.name!r} is hidden and seen from nowhere, so it can never be found; name a region",
             )
+
+
+def _bad_start(world: SpineWorld, name: str, location: Location) -> Iterator[Problem]:
+    if problem := _region_problem(world, name, "the robot starts in a region"):
+        yield location, problem
+    elif any(region.hidden for region in world.regions if region.name == name):
+        yield location, f"{name!r} is hidden; the robot must start in a region it knows"
+
+
+def _region_problem(world: SpineWorld, name: str, what: str) -> str | None:
+    """Why `name` cannot stand where a region must; None when it is one."""
+    regions = [region.name for region in world.regions]
+    if name in regions:
+        return None
+    if any(thing.name == name for thing in world.objects):
+        return f"{name!r} is an object; {what}"
+    return f"no region named {name!r}; {_suggestion(name, regions)}"
 
 
 def _undiscoverable(world: SpineWorld) -> Iterator[Problem]:
