@@ -59,8 +59,8 @@ def declare_parameters(node: Node, model: type[ParametersT]) -> ParametersT:
             overrides[name] = _fit(overrides[name], kind)
             if overrides[name].type_ != kind:
                 raise ParameterError(
-                    f"parameter '{name}' is {overrides[name].value!r}, but it is of type {kind.name.lower()}: "
-                    f"{field.description}"
+                    f"parameter '{name}' is {overrides[name].value!r}, but is of type "
+                    f"{kind.name.lower()}: {field.description}"
                 )
         default = _plain(field.get_default(call_default_factory=True))
         node.declare_parameter(name, kind if default == [] else default, _descriptor(field, kind))
@@ -87,7 +87,9 @@ def unknown_parameters(node: Node) -> list[str]:
     )
 
 
-def _fields(model: type[NodeParameters], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...], FieldInfo]]:
+def _fields(
+    model: type[NodeParameters], path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, tuple[str, ...], FieldInfo]]:
     for key, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, NodeParameters):
             yield from _fields(field.annotation, (*path, key))

@@ -82,8 +82,8 @@ class NodeState:
 class Stack:
     """The running nodes, as a context manager.
 
-        with Stack(StackOptions(scenario=path)) as stack:
-            stack.wait_ready(30)
+    with Stack(StackOptions(scenario=path)) as stack:
+        stack.wait_ready(30)
     """
 
     def __init__(self, options: StackOptions, *, on_log: OnLog | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -12,8 +13,6 @@ from typing import Any, Literal
 
 import rclpy
 from action_msgs.msg import GoalStatus
-from prism_msgs.action import ExecuteTask
-from prism_msgs.msg import PlannerStatus
 from rclpy.action import ActionClient
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -21,6 +20,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
+from prism_msgs.action import ExecuteTask
+from prism_msgs.msg import PlannerStatus
 from prism_planner.nodes.conversions import action_from_msg, task_id_of
 from prism_planner.nodes.qos import LATCHED
 
@@ -212,10 +213,8 @@ class TaskClient:
         self._status_time = time.monotonic()
 
     def _spin(self) -> None:
-        try:
+        with contextlib.suppress(ExternalShutdownException):
             self._executor.spin()
-        except ExternalShutdownException:
-            pass
 
 
 def _translate(on_progress: OnProgress) -> Callable[[Any], None]:
