@@ -103,9 +103,7 @@ def run_episode(
     """Run task number `task` of the scenario. A model of None is the expert."""
     options = options or EpisodeOptions()
     goal: Task = scenario.tasks[task]
-    world = SemanticGraphWorld(
-        scenario, task=scenario.tasks[task], mask=options.mask, seed=options.seed
-    )
+    world = SemanticGraphWorld(scenario, task=scenario.tasks[task], mask=options.mask, seed=options.seed)
     header = TraceHeader(
         task=goal.instruction,
         domain=domain.name,

@@ -24,7 +24,8 @@ from prism_planner.language.registry import load_model, model_digest
 from prism_planner.worlds.envelope import Scenario
 from prism_planner.worlds.scenario import load_scenario
 
-OnProgress = Callable[[int, int, EpisodeResult], None]
+OnProgress = Callable[[int, int, int], None]
+"""Called with the number of episodes that are finished, those of them that succeeded, and all."""
 
 # Outcomes that say something about the machine, not about the planner: they are not kept.
 _TRANSIENT = ("cancelled", "model_error")
@@ -83,7 +84,12 @@ def evaluate(
     jobs = list(_jobs(config))
     results = {job.key: result for job in jobs if (result := store.get(job.key)) is not None}
     open_jobs = [job for job in jobs if job.key not in results]
-    done = len(results)
+
+    def tell() -> None:
+        if on_progress is not None:
+            on_progress(len(results), sum(result.success for result in results.values()), len(jobs))
+
+    tell()
     with closing(_run(config, open_jobs)) as finished:
         for job, result, trace in finished:
             results[job.key] = result
@@ -91,20 +97,13 @@ def evaluate(
                 store.add(job.key, result)
             if traces is not None:
                 trace.write(traces / f"{_file_name(result)}.jsonl")
-            done += 1
-            if on_progress is not None:
-                on_progress(done, len(jobs), result)
+            tell()
     return [results[job.key] for job in jobs]
 
 
 def _file_name(result: EpisodeResult) -> str:
     scenario = re.sub(r"[^\w.-]+", "_", result.scenario)
     return f"{scenario}-{result.task + 1:02}-seed{result.seed}"
-
-
-def episode_count(config: EvaluationConfig) -> int:
-    """How many episodes `evaluate` covers."""
-    return sum(len(load_scenario(file).tasks) for file in config.files) * len(config.seeds)
 
 
 def _jobs(config: EvaluationConfig) -> Iterator[_Job]:

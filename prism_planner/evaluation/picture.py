@@ -53,8 +53,7 @@ def draw_episode(path: Path, trace: PlanTrace, *, truth: SceneGraph | None = Non
 
 def draw_graph(path: Path, graph: SceneGraph, *, title: str = "") -> None:
     """Write a picture of a scene graph alone. Raises ValueError as `draw_episode` does."""
-    robot = [graph.robot_location] if graph.robot_location else []
-    _draw(path, EpisodeStory(title, "", graph, graph, robot), graph)
+    _draw(path, EpisodeStory(title, "", graph, graph), graph)
 
 
 def _draw(path: Path, story: EpisodeStory, world: SceneGraph) -> None:

@@ -1,0 +1,28 @@
+"""What commands that talk to a robot need to find first."""
+
+from __future__ import annotations
+
+import importlib
+
+from prism_planner.cli.errors import NO_ROBOT, CommandError
+
+
+def require_ros() -> None:
+    """Raise CommandError, with what to install, unless ROS 2 and our messages can be imported."""
+    try:
+        importlib.import_module("rclpy")
+    except ImportError as error:
+        raise CommandError(
+            f"ROS 2's Python library cannot be imported ({error}). With ROS 2 from apt: "
+            "`source /opt/ros/jazzy/setup.bash`; without: `make setup`, then .venv/bin/prism. "
+            "`prism plan` and `prism evaluate` work without ROS",
+            NO_ROBOT,
+        ) from error
+    try:
+        importlib.import_module("prism_msgs.msg")
+    except ImportError as error:
+        raise CommandError(
+            f"the messages of prism_msgs cannot be imported ({error}). Build them with `make setup`, or in a "
+            "ROS 2 workspace with `colcon build`, and source its install/setup.bash",
+            NO_ROBOT,
+        ) from error

@@ -1,0 +1,81 @@
+"""`prism up`: start the nodes of a robot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prism_planner.cli.choices import MODEL_HELP
+
+
+def up(
+    robot: Annotated[
+        str,
+        typer.Option(help="Whose parameters to use: the name of a file in config/, e.g. jackal, falcon4."),
+    ] = "jackal",
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            help="World to simulate: a file, or a shipped name. Without it the real robot is driven."
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    namespace: Annotated[
+        str, typer.Option(help="Put all names below this one, to have several robots.")
+    ] = "",
+    params: Annotated[
+        list[Path] | None,
+        typer.Option(help="A further parameter file, which wins over the robot's. May be repeated."),
+    ] = None,
+    run_directory: Annotated[
+        Path | None,
+        typer.Option(help="Where journal and traces go; an existing one is continued. Default: a new one."),
+    ] = None,
+    use_sim_time: Annotated[bool, typer.Option(help="Take the time from /clock.")] = False,
+) -> None:
+    """Start the robot's nodes, restart those that die, and end them cleanly on Ctrl-C.
+
+    The same nodes and parameter files as `ros2 launch prism_planner prism.launch.py`, without needing
+    ros2 launch. A simulated Jackal on a campus, then a task from another terminal:
+
+        prism up --robot jackal --scenario campus-loop
+        prism task "Is there debris on the path?"
+    """
+    from prism_planner.cli.choices import choose_model, scenario_file
+    from prism_planner.cli.errors import CommandError
+    from prism_planner.cli.ros import require_ros
+    from prism_planner.cli.show import console
+    from prism_planner.nodes.share import robot_parameters
+    from prism_planner.nodes.supervisor import StackOptions, new_run_directory, run_stack
+    from prism_planner.worlds.scenario import load_scenario
+
+    world = scenario_file(scenario) if scenario is not None else None
+    if world is not None:
+        load_scenario(world)  # its errors are better told here than by a node
+    for file in params or ():
+        if not file.is_file():
+            raise CommandError(f"{file}: there is no such parameter file")
+    try:
+        robot_parameters(robot)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    require_ros()
+    name, note = choose_model(model)
+    out = console()
+    if note:
+        out.print(note, style="yellow")
+    directory = run_directory or new_run_directory()
+    where = f"in {world}" if world is not None else "on the real robot"
+    out.print(f"Starting {robot} {where}; journal and traces in {directory}. Ctrl-C ends all nodes.")
+    options = StackOptions(
+        robot=robot,
+        scenario=world,
+        model=name,
+        namespace=namespace,
+        use_sim_time=use_sim_time,
+        parameter_files=tuple(params or ()),
+        run_directory=directory,
+    )
+    raise typer.Exit(run_stack(options))
