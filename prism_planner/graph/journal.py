@@ -150,7 +150,7 @@ class Journal:
         self._write(encode(revision, _to_json(delta)))
         self._revision = revision
         self._pending.append(delta)
-        if len(self._pending) >= self._snapshot_every and not self._is_writing():
+        if self._unsnapped + len(self._pending) >= self._snapshot_every and not self._is_writing():
             self._begin_snapshot()
 
     def close(self) -> None:
@@ -185,6 +185,7 @@ class Journal:
         self._recovered = recovery.graph
         self._replica = recovery.graph.copy()
         self._revision = recovery.graph.revision
+        self._unsnapped = recovery.replayed
         path = max(self._directory.glob("log-*.journal"), default=None)
         if path is None:
             self._start_log()
@@ -263,7 +264,7 @@ class Journal:
         except OSError as error:
             _log.warning("%s: no new log could be started: %s", self._directory, error.strerror)
             return
-        deltas, self._pending = self._pending, []
+        deltas, self._pending, self._unsnapped = self._pending, [], 0
         self._writer = threading.Thread(
             target=self._snapshot, args=(deltas,), name="journal-snapshot", daemon=True
         )
@@ -301,10 +302,14 @@ class Journal:
 
 
 class _Recovery:
-    """Rebuilds the graph from a directory; `graph` is as far as it got when `run` raises _Damage."""
+    """Rebuilds the graph from a directory; `graph` is as far as it got when `run` raises _Damage.
+
+    replayed: how many deltas came from logs.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.replayed = 0
         self.graph = SceneGraph()
 
     def run(self) -> None:
@@ -338,6 +343,7 @@ class _Recovery:
             if record.revision > self.graph.revision + 1:
                 raise _Damage(path, record.start, self._gap(record.revision))
             if record.revision == self.graph.revision + 1:
+                self.replayed += 1
                 try:
                     self.graph.apply(GraphDelta.model_validate_json(record.payload))
                 except (ValidationError, GraphError) as error:

@@ -17,7 +17,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -125,7 +125,7 @@ def _node_to_json(node: Node) -> dict[str, Any]:
     data: dict[str, Any] = {"name": node.name, "coords": [_number(v) for v in node.coords]}
     for key, text in node.attributes.items():
         bare = key.removeprefix(JSON_PREFIX)
-        if bare != key and bare not in node.attributes and bare not in _NODE_KEYS and _is_encoded(text):
+        if bare != key and _is_free(bare, node.attributes) and _is_encoded(text):
             data[bare] = json.loads(text)
         else:
             data[_ESCAPE + key if _needs_escape(key) else key] = text
@@ -140,6 +140,13 @@ def _attribute(key: str, value: Any) -> tuple[str, str]:
     if isinstance(value, str) and not key.startswith(JSON_PREFIX):
         return key, value
     return JSON_PREFIX + key, _dump(value)
+
+
+def _is_free(key: str, attributes: Mapping[str, str]) -> bool:
+    """Whether no attribute that is text is written under this key."""
+    if key.startswith(JSON_PREFIX):
+        return True
+    return key not in attributes and not _needs_escape(key)
 
 
 def _needs_escape(key: str) -> bool:
@@ -311,7 +318,7 @@ class _Reader:
                 path = ".".join(map(str, first["loc"]))
                 self.fail(f"{at}.{path}", first["msg"].removeprefix("Value error, "))
             if (written := _node_to_json(node)) != data:
-                lost = next(key for key, value in data.items() if written.get(key) != value)
+                lost = next(key for key in data if key not in written or written[key] != data[key])
                 self.fail(f"{at}.{lost}", "cannot be kept exactly: round the number or rename the key")
             yield node
 
