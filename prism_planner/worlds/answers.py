@@ -46,7 +46,8 @@ _IRREGULAR_PLURALS = {"person": "people", "man": "men", "woman": "women", "child
 # "I could not find bench_1" names bench_1 without reporting it; "could not find a chair at desk_1"
 # reports desk_1. So only what directly follows the verb is denied.
 _NOT_FOUND = re.compile(
-    r"(?:n't|not|cannot|unable to|failed to|never) (?:able to )?(?:find|found|locate|see|spot|identify|detect)"
+    r"(?:n't|not|cannot|unable to|failed to|never) (?:able to )?"
+    r"(?:find|found|locate|see|spot|identify|detect)"
     r"(?: (?!(?:on|in|at|near|by|from|along|under)\b)[\w']+){0,3} $"
 )
 
@@ -88,8 +89,8 @@ _PROPERTIES = tuple(
         ),
         (
             "clear passable traversable open unobstructed unblocked navigable",
-            "block blocks blocked blocking obstruct obstructs obstructed obstructing impassable closed debris "
-            "rubble obstacle obstacles obstruction obstructions barrier barriers construction",
+            "block blocks blocked blocking obstruct obstructs obstructed obstructing impassable closed "
+            "debris rubble obstacle obstacles obstruction obstructions barrier barriers construction",
         ),
         (
             "debris rubble litter branch branches obstacle obstacles",

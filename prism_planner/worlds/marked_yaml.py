@@ -60,8 +60,8 @@ def read_marked_yaml(path: Path) -> MarkedYaml:
 
 def parse_marked_yaml(text: str) -> MarkedYaml:
     """As `read_marked_yaml`, from a string."""
-    loader = yaml.SafeLoader(text)
     try:
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if root is None:
             raise YamlError("the file is empty")
@@ -78,8 +78,6 @@ def parse_marked_yaml(text: str) -> MarkedYaml:
         if isinstance(error, YamlError):
             raise
         raise YamlError(f"not valid YAML: {error}") from None
-    finally:
-        loader.dispose()
 
 
 def _reject_duplicate_keys(root: yaml.Node) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import networkx as nx
 
+from prism_planner.skills.monitor import MAX_EXPLORE_RADIUS_M
 from prism_planner.worlds.envelope import Mask
 from prism_planner.worlds.spine_scenario import SpineWorld, discoverable
 
@@ -21,35 +23,31 @@ def masked_nodes(world: SpineWorld, mask: Mask, rng: random.Random) -> set[str]:
     - everything that could be found without the mask can still be found with it, by exploring;
     - an object that only hidden regions see is hidden with them.
     """
-    scenario_regions = {r.name for r in world.regions if r.hidden}
-    scenario_objects = {o.name for o in world.objects if o.hidden}
-    hidden_regions = _mask_regions(world, mask.regions, scenario_regions, scenario_objects, rng)
+    regions = _mask_regions(world, mask.regions, rng)
+    unseen = regions | {region.name for region in world.regions if region.hidden}
+    known = [thing for thing in world.objects if not thing.hidden]
+    objects = {o.name for o in known if regions & set(o.seen_from) and set(o.seen_from) <= unseen}
 
-    unseen = scenario_regions | hidden_regions
-    hidden = {
-        o.name for o in world.objects if set(o.seen_from) & hidden_regions and set(o.seen_from) <= unseen
-    } - scenario_objects
     _, findable = discoverable(world, hidden_regions=unseen, hidden_objects={o.name for o in world.objects})
-    known = [o.name for o in world.objects if o.name not in scenario_objects]
-    wanted = round(mask.objects * len(known))
-    candidates = [name for name in known if name not in hidden and name in findable]
+    candidates = [o.name for o in known if o.name in findable and o.name not in objects]
     rng.shuffle(candidates)
-    hidden |= set(candidates[: max(0, wanted - len(hidden))])
-    return hidden_regions | hidden
+    more = round(mask.objects * len(known)) - len(objects)
+    return regions | objects | set(candidates[: max(0, more)])
 
 
-def _mask_regions(
-    world: SpineWorld, fraction: float, regions: set[str], objects: set[str], rng: random.Random
-) -> set[str]:
+def _mask_regions(world: SpineWorld, fraction: float, rng: random.Random) -> set[str]:
     """Regions to hide: tried in random order, again as long as one more can be hidden, since hiding a
-    region at the edge of what is known makes its neighbour the new edge."""
-    known = [r.name for r in world.regions if r.name not in regions]
+    region at the edge of what is known makes its neighbour the new edge.
+
+    Each is hidden only where a region that is still known lies within exploration range, and the
+    known rest stays connected. So in the reverse order of hiding all are found and reached again.
+    """
+    known = {r.name: r.at for r in world.regions if not r.hidden}
     wanted = round(fraction * len(known))
-    findable, _ = discoverable(world, hidden_regions=regions, hidden_objects=objects)
-    paths: nx.Graph[str] = nx.Graph(e for e in world.edges if not set(e) & regions)
+    paths: nx.Graph[str] = nx.Graph(edge for edge in world.edges if set(edge) <= known.keys())
     paths.add_node(world.robot)
-    at_start = nx.node_connected_component(paths, world.robot)
-    candidates = [name for name in known if name in at_start and name != world.robot]
+    visible: set[str] = set(nx.node_connected_component(paths, world.robot))
+    candidates = [name for name in known if name in visible and name != world.robot]
     rng.shuffle(candidates)
 
     hidden: set[str] = set()
@@ -59,11 +57,10 @@ def _mask_regions(
         for name in candidates:
             if name in hidden or len(hidden) == wanted:
                 continue
-            visible = paths.subgraph(at_start - hidden - {name})
-            if not nx.is_connected(visible):
-                continue
-            again, _ = discoverable(world, hidden_regions=regions | hidden | {name}, hidden_objects=objects)
-            if findable <= again:
+            rest = visible - {name}
+            in_range = any(math.dist(known[name], known[r]) <= MAX_EXPLORE_RADIUS_M for r in rest)
+            if in_range and nx.is_connected(paths.subgraph(rest)):
                 hidden.add(name)
+                visible = rest
                 progress = True
     return hidden

@@ -131,6 +131,8 @@ def discoverable(
         adjacent[a].append(b)
         adjacent[b].append(a)
     known = at.keys() - set(hidden_regions)
+    views = {region for o in world.objects if o.name in hidden_objects for region in o.seen_from}
+    sought = [(name, at[name]) for name in at if name in views or name not in known]
     seen_from: set[str] = set()
     reached: set[str] = set()
     frontier = [world.robot]
@@ -140,7 +142,7 @@ def discoverable(
             if region in reached:
                 continue
             reached.add(region)
-            near = {name for name in at if math.dist(at[region], at[name]) <= radius}
+            near = {name for name, where in sought if math.dist(at[region], where) <= radius}
             seen_from |= near
             known |= near
             frontier += [name for name in adjacent[region] if name in known]
@@ -213,12 +215,13 @@ def _undiscoverable(world: SpineWorld) -> Iterator[Problem]:
         hidden_regions={r.name for r in world.regions if r.hidden},
         hidden_objects={o.name for o in world.objects if o.hidden},
     )
+    reached = [region.at for region in world.regions if region.name in regions]
     for i, region in enumerate(world.regions):
-        if region.hidden and region.name not in regions:
+        if region.hidden and all(math.dist(region.at, at) > MAX_EXPLORE_RADIUS_M for at in reached):
             yield (
                 ("world", "regions", i, "hidden"),
-                f"{region.name!r} is hidden and can never be reached: it needs an edge, and a "
-                f"reachable region within {MAX_EXPLORE_RADIUS_M:g} m from which to explore it",
+                f"{region.name!r} is hidden and can never be found: it needs a reachable region "
+                f"within {MAX_EXPLORE_RADIUS_M:g} m from which to explore it",
             )
     for i, thing in enumerate(world.objects):
         if thing.hidden and thing.seen_from and thing.name not in objects:

@@ -84,7 +84,7 @@ class SpineCriterion(StrictModel):
     def _regex(cls, value: str | None) -> str | None:
         try:
             re.compile(value or "")
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise ValueError(f"{value!r} is not a regular expression: {error}") from None
         return value
 

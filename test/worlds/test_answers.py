@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_planner.worlds.answers import mentions, polarity
@@ -97,12 +97,14 @@ def test_polarity(question: str, answer: str, expected: str | None) -> None:
     assert polarity(answer, question) == expected
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.sampled_from([CLEAR, DEBRIS, SPACE, ""]))
 def test_polarity_survives_any_answer(answer: str, question: str) -> None:
     assert polarity(answer, question) in ("yes", "no", None)
 
 
 @pytest.mark.parametrize("word", ["yes", "no"])
+@settings(deadline=None)
 @given(rest=st.text(max_size=100))
 def test_a_leading_yes_or_no_decides(word: str, rest: str) -> None:
     assert polarity(f"{word}, {rest.replace('?', '')}", CLEAR) == word
@@ -138,6 +140,7 @@ def test_mentions(answer: str, name: str, category: str | None, expected: bool) 
     assert mentions(answer, name, category) is expected
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200), st.text(min_size=1, max_size=20))
 def test_mentions_survives_any_text(answer: str, name: str) -> None:
     assert mentions(answer, name) in (True, False)
