@@ -24,6 +24,7 @@ test: setup lint ## Lint, check types, run all tests; options for pytest with AR
 
 lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
 format: setup ## Format the code
@@ -31,7 +32,9 @@ format: setup ## Format the code
 	@$(BIN)/ruff check --fix .
 
 bench: setup ## Run every benchmark, one after the other; results in log/bench/
-	@bash scripts/bench.sh $(ARGS)
+	@mkdir -p log/bench
+	@set -e; for file in benchmarks/[!_]*.py; do \
+	  echo "== $$file"; $(BIN)/python $$file --json log/bench/$$(basename $$file .py).json $(ARGS); done
 
 clean: ## Remove all that setup and the tools built (not the cached llama.cpp wheel)
 	@rm -rf .venv build install log *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

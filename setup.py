@@ -1,6 +1,6 @@
 """The ament_python package `prism_planner`: what it installs and which executables it offers."""
 
-import os
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -9,11 +9,11 @@ PACKAGE = "prism_planner"
 
 def tree(folder: str) -> list[tuple[str, list[str]]]:
     """Every file under `folder`, laid out the same way under share/prism_planner."""
-    return [
-        (os.path.join("share", PACKAGE, path), sorted(os.path.join(path, name) for name in names))
-        for path, _, names in sorted(os.walk(folder))
-        if names
-    ]
+    files: dict[str, list[str]] = {}
+    for path in sorted(Path(folder).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            files.setdefault(f"share/{PACKAGE}/{path.parent}", []).append(str(path))
+    return list(files.items())
 
 
 setup(
@@ -25,7 +25,7 @@ setup(
     maintainer_email="maintainers@prism-planner.org",
     python_requires=">=3.10",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
-    package_data={"": ["*.txt", "*.yaml", "*.json", "*.lark"]},
+    package_data={"": [f"**/*.{kind}" for kind in ("txt", "yaml", "json", "lark")]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),

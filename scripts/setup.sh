@@ -43,7 +43,8 @@ install_overlay() {
   local site
   site=$(echo "$venv"/lib/python3*/site-packages)
   cp scripts/prism_overlay.py "$site/prism_overlay.py"
-  echo "import prism_overlay" > "$site/_prism_overlay.pth"    # named to come before the wheels' own
+  # The name makes it come before the .pth file of the wheels.
+  echo "import prism_overlay; prism_overlay.activate()" > "$site/_prism_overlay.pth"
 }
 
 install_llama() {
@@ -122,15 +123,19 @@ digest() {
   done | sha256sum | cut -c1-16
 }
 
+supported() {
+  "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null
+}
+
 find_python() {
   local candidate
   for candidate in ${PYTHON:-python3 python3.12 python3.11 python3.13 python3.10}; do
-    if "$candidate" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then
+    if supported "$candidate"; then
       echo "$candidate"
       return
     fi
   done
-  echo "python3"
+  echo "${PYTHON:-python3}"
 }
 
 check_tools() {
@@ -138,8 +143,8 @@ check_tools() {
   for tool in gcc g++ cmake make; do
     command -v "$tool" > /dev/null || missing+=("$tool")
   done
-  if ! "$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then
-    fail "PRISM needs Python 3.10 to 3.13 and found ${PYTHON:-none}." \
+  if ! supported "$python"; then
+    fail "PRISM needs Python 3.10 to 3.13, and $python is not that." \
       "Install one, or name it: make setup PYTHON=/path/to/python3.12"
   fi
   "$python" -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3-venv)
@@ -163,6 +168,7 @@ step() {
   fi
   if [[ -z $worked ]]; then
     worked=yes
+    python=$(find_python)
     check_tools
     echo "Setting PRISM up in $root (logs in log/setup)"
   fi
@@ -204,7 +210,6 @@ trap 'exit 130' INT TERM HUP
 exec 9< scripts/setup.sh            # one setup at a time in a checkout
 flock --nonblock 9 || { echo "Another setup is running here; waiting for it."; flock 9; }
 
-python=$(find_python)
 lock=$(digest requirements/lock.txt)
 llama_flags="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF $(cpu_flags | tr '\n' ' ')${CMAKE_ARGS:-}"
 llama_digest=$(digest "$(pinned llama)" "$llama_flags" "$(uname -m)" "$(getconf GNU_LIBC_VERSION)")
