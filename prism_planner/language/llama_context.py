@@ -1,0 +1,269 @@
+"""llama.cpp, reduced to what planning needs: one token sequence whose evaluated prefix is kept.
+
+Evaluation is canonical: every batch is padded to a multiple of four rows, so that each row takes the
+same matrix kernel (llama.cpp uses others for the one to three rows left over, with other rounding).
+Logits then depend on the tokens before them alone, not on how evaluation was cut into batches, and
+reusing a prefix cannot change an answer. Flash attention, whose kernels differ by batch size too, is off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import llama_cpp
+import numpy as np
+from llguidance import LLTokenizer
+from llguidance.llamacpp import lltokenizer_from_vocab
+from numpy.typing import NDArray
+
+from prism_planner.language.model import LanguageModelError, ModelLoadError
+
+BATCH = 64
+DEFAULT_CONTEXT_LENGTH = 8192
+_ROWS = 4
+_ABORTED = 2
+_LOG_ERROR, _LOG_CONTINUED = 3, 5
+
+_errors: deque[str] = deque(maxlen=8)
+_loading = threading.Lock()
+
+
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+def _keep_errors(level: int, text: bytes, _data: object) -> None:
+    """Silence llama.cpp, and keep its error lines: they hold the reason that its return values lack."""
+    line = text.decode(errors="replace").strip()
+    if level == _LOG_ERROR and line:
+        _errors.append(line)
+
+
+class EvaluationAborted(Exception):  # noqa: N818 - a control-flow signal, not an error
+    """`LlamaContext.abort` was called during an evaluation."""
+
+
+class LlamaContext:
+    """A loaded GGUF with one KV sequence. Not safe to share between threads, except for `abort`."""
+
+    def __init__(self, path: Path, *, context_length: int | None, threads: int, gpu_layers: int) -> None:
+        """context_length: in tokens; by default what the model was trained with, at most 8192.
+
+        Raises ModelLoadError, naming the file and the reason.
+        """
+        check_gguf(path)
+        self.path = path
+        self.evaluated: list[int] = []
+        self._adapter: ctypes.c_void_p | None = None
+        with _loading:
+            llama_cpp.llama_log_set(_keep_errors, None)
+            llama_cpp.llama_backend_init()
+            _errors.clear()
+            model_parameters = llama_cpp.llama_model_default_params()
+            model_parameters.n_gpu_layers = gpu_layers
+            self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), model_parameters)
+            if not self._model:
+                raise ModelLoadError(f"{path} cannot be loaded: {_reason()}. Get the file again")
+            trained = llama_cpp.llama_model_n_ctx_train(self._model)
+            self.context_length: int = context_length or min(trained, DEFAULT_CONTEXT_LENGTH)
+            parameters = llama_cpp.llama_context_default_params()
+            parameters.n_ctx = self.context_length + _ROWS
+            parameters.n_batch = parameters.n_ubatch = BATCH
+            parameters.n_threads = parameters.n_threads_batch = threads
+            parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+            self._context = llama_cpp.llama_init_from_model(self._model, parameters)
+            if not self._context:
+                reason = _reason()
+                llama_cpp.llama_model_free(self._model)
+                raise ModelLoadError(
+                    f"{path} cannot be run with a context of {self.context_length} tokens: {reason}. "
+                    "Choose a shorter context_length"
+                )
+        self._vocab = llama_cpp.llama_model_get_vocab(self._model)
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
+        self._install_abort()
+        self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self._vocab)
+        self.end_tokens = [
+            token for token in range(self.vocabulary_size) if llama_cpp.llama_vocab_is_eog(self._vocab, token)
+        ]
+
+    # -- text -------------------------------------------------------------------------------------
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Tokens of `text`. special: read the spelling of control tokens as those tokens."""
+        data = text.encode(errors="replace")
+        capacity = len(data) + 8
+        buffer = (llama_cpp.llama_token * capacity)()
+        count = llama_cpp.llama_tokenize(self._vocab, data, len(data), buffer, capacity, False, special)
+        if count < 0:
+            raise LanguageModelError(f"llama.cpp cannot tokenise a text of {len(data)} bytes")
+        return list(buffer[:count])
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes a token stands for; none for control tokens."""
+        buffer = ctypes.create_string_buffer(512)
+        count = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+        return buffer.raw[: max(count, 0)]
+
+    def control_tokens(self) -> NDArray[np.bool_]:
+        """A mask over the vocabulary of the tokens that are no text."""
+        return np.fromiter(
+            (llama_cpp.llama_vocab_is_control(self._vocab, t) for t in range(self.vocabulary_size)),
+            dtype=np.bool_,
+            count=self.vocabulary_size,
+        )
+
+    def constraint_tokenizer(self) -> LLTokenizer:
+        """llguidance's view of the vocabulary; takes about 0.3 s to build."""
+        return lltokenizer_from_vocab(self._vocab, eos_token=self.end_tokens)
+
+    def metadata(self, key: str) -> str | None:
+        """A value of the GGUF's metadata as text."""
+        size = 1 << 10
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            length = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, size)
+            if length < 0:
+                return None
+            if length < size:
+                return buffer.raw[:length].decode(errors="replace")
+            size = length + 1
+
+    def begin_token(self) -> str | None:
+        """The text of the token that starts every sequence, when the model wants one."""
+        if not llama_cpp.llama_vocab_get_add_bos(self._vocab):
+            return None
+        text = llama_cpp.llama_vocab_get_text(self._vocab, llama_cpp.llama_vocab_bos(self._vocab))
+        return str(text.decode())
+
+    # -- evaluation -------------------------------------------------------------------------------
+
+    def common_prefix(self, tokens: list[int]) -> int:
+        """How many leading tokens are evaluated already."""
+        if self.evaluated == tokens[: len(self.evaluated)]:
+            return len(self.evaluated)
+        kept = 0
+        for ours, theirs in zip(self.evaluated, tokens, strict=False):
+            if ours != theirs:
+                break
+            kept += 1
+        return kept
+
+    def evaluate(
+        self, tokens: list[int], *, check: Callable[[], None] = lambda: None
+    ) -> NDArray[np.float32]:
+        """Evaluate `tokens` as the whole sequence and return the logits behind the last, shape [vocabulary].
+
+        Only what follows the common prefix with the sequence evaluated before is computed. `check` is
+        called before each batch and may raise; raises EvaluationAborted after `abort`. Either way, what
+        was computed so far is kept and stays consistent. The array is a view that the next call overwrites.
+        """
+        position = min(self.common_prefix(tokens), len(tokens) - 1)
+        self._truncate(position)
+        row = 0
+        while position < len(tokens):
+            check()
+            row = self._decode(tokens[position : position + BATCH], position)
+            position = len(self.evaluated)
+        pointer = llama_cpp.llama_get_logits_ith(self._context, row)
+        return np.ctypeslib.as_array(pointer, (self.vocabulary_size,))
+
+    def abort(self) -> None:
+        """Stop the evaluation that is running, from any thread, within one matrix operation."""
+        self._abort_flag[0] = b"\1"
+
+    def clear_abort(self) -> None:
+        self._abort_flag[0] = b"\0"
+
+    def forget(self) -> None:
+        """Drop all that was evaluated."""
+        llama_cpp.llama_memory_clear(self._memory, True)
+        self.evaluated = []
+
+    def _decode(self, tokens: list[int], position: int) -> int:
+        """Evaluate one batch; return the row of its last token."""
+        batch, count = self._batch, len(tokens)
+        padded = [*tokens, *([tokens[-1]] * (-count % _ROWS))]
+        batch.n_tokens = len(padded)
+        for row, token in enumerate(padded):
+            batch.token[row] = token
+            batch.pos[row] = position + row
+            batch.n_seq_id[row] = 1
+            batch.seq_id[row][0] = 0
+            batch.logits[row] = row == count - 1
+        status = llama_cpp.llama_decode(self._context, batch)
+        if status != 0:
+            llama_cpp.llama_memory_seq_rm(self._memory, 0, position, -1)
+            if status == _ABORTED:
+                raise EvaluationAborted
+            raise LanguageModelError(f"llama.cpp failed on {count} tokens (status {status}): {_reason()}")
+        if len(padded) > count:
+            llama_cpp.llama_memory_seq_rm(self._memory, 0, position + count, -1)
+        self.evaluated += tokens
+        return count - 1
+
+    def _truncate(self, length: int) -> None:
+        if length < len(self.evaluated):
+            llama_cpp.llama_memory_seq_rm(self._memory, 0, length, -1)
+            del self.evaluated[length:]
+
+    def _install_abort(self) -> None:
+        # llama.cpp asks between all matrix operations whether to go on. A Python callback would take the
+        # GIL each time, thousands of times a second. `strlen` answers without: 0 for "", 1 for "\1".
+        self._abort_flag = (ctypes.c_char * 2)()
+        self._abort_callback = ctypes.cast(ctypes.CDLL(None).strlen, llama_cpp.ggml_abort_callback)
+        llama_cpp.llama_set_abort_callback(
+            self._context, self._abort_callback, ctypes.cast(self._abort_flag, ctypes.c_void_p)
+        )
+
+    # -- adapters ---------------------------------------------------------------------------------
+
+    def set_adapter(self, path: Path | None, *, scale: float) -> None:
+        """Apply a LoRA adapter, or none, to what is evaluated from now on; forgets what was.
+
+        Raises ModelLoadError, naming the file and the reason, and then keeps the adapter it had.
+        """
+        adapter = None
+        if path is not None:
+            check_gguf(path)
+            with _loading:
+                _errors.clear()
+                adapter = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(path))
+                if not adapter:
+                    raise ModelLoadError(
+                        f"adapter {path} does not load on {self.path.name}: {_reason()}. "
+                        "Check that it was trained for this base model"
+                    )
+        count = 1 if adapter else 0
+        adapters = (ctypes.c_void_p * 1)(adapter)
+        llama_cpp.llama_set_adapters_lora(self._context, adapters, count, (ctypes.c_float * 1)(scale))
+        if self._adapter:
+            llama_cpp.llama_adapter_lora_free(self._adapter)
+        self._adapter = adapter
+        self.forget()
+
+    def close(self) -> None:
+        """Free the model and its memory. The context cannot be used afterwards."""
+        if self._context:
+            llama_cpp.llama_batch_free(self._batch)
+            llama_cpp.llama_free(self._context)
+            llama_cpp.llama_model_free(self._model)
+            self._context = None
+
+
+def check_gguf(path: Path) -> None:
+    """Raise ModelLoadError unless `path` is a file that starts like a GGUF."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise ModelLoadError(f"{path} cannot be read: {error.strerror}. Check the path") from None
+    if magic != b"GGUF":
+        raise ModelLoadError(f"{path} is not a GGUF file: it starts with {magic!r} instead of b'GGUF'")
+
+
+def _reason() -> str:
+    return "; ".join(dict.fromkeys(_errors)) or "llama.cpp gave no reason"
