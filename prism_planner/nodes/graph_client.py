@@ -189,11 +189,10 @@ class SceneGraphClient:
             self._request_time = time.monotonic()
             self._request.add_done_callback(self._on_whole)
 
-    def _on_whole(self, future: Future) -> None:
-        if future is not self._request:
-            return
-        self._request = None
-        response: Any = future.result()
+    def _on_whole(self, future: Any) -> None:
+        if future is self._request:
+            self._request = None
+        response = future.result()
         try:
             graph = graph_from_msg(response.graph)
         except (InvalidMessageError, GraphError) as error:

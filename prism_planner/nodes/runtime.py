@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import sys
 import threading
@@ -52,8 +53,8 @@ def run_node(name: str, build: Callable[[Node], NodeProgram], argv: Sequence[str
 
     An exception in a callback is logged and the node goes on; unusable parameters end it with code 2.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     stop = threading.Event()
+    signals = _catch_signals()
     _end_with_supervisor()
     context = Context()
     try:
@@ -66,7 +67,7 @@ def run_node(name: str, build: Callable[[Node], NodeProgram], argv: Sequence[str
         print(f"{name}: cannot start: {error}", file=sys.stderr)
         return 2
     executor = SingleThreadedExecutor(context=context)
-    threading.Thread(target=_stop_on_signal, args=(stop, executor), daemon=True).start()
+    threading.Thread(target=_stop_on_signal, args=(signals, stop, executor), daemon=True).start()
     node = Node(name, context=context)
     program: NodeProgram | None = None
     try:
@@ -168,13 +169,23 @@ def _spin(node: Node, executor: SingleThreadedExecutor, stop: threading.Event) -
             node.get_logger().error(f"error in a callback, going on:\n{traceback.format_exc()}")
 
 
-def _stop_on_signal(stop: threading.Event, executor: SingleThreadedExecutor) -> None:
-    """Wait for a signal in a thread of its own: the main thread may sit in C code and not see it."""
-    received = signal.sigwait(STOP_SIGNALS)
+def _catch_signals() -> int:
+    """A file descriptor on which the number of every stop signal arrives, whichever thread it hits and
+    wherever the main thread is; C code would keep an ordinary handler from running."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: None)
+    return read
+
+
+def _stop_on_signal(signals: int, stop: threading.Event, executor: SingleThreadedExecutor) -> None:
+    received = os.read(signals, 1)[0]
     stop.set()
     executor.wake()
-    # Whatever hangs, the process ends: no supervisor may be there to do it.
-    signal.sigtimedwait(STOP_SIGNALS, SHUTDOWN_DEADLINE_S)
+    # Whatever hangs, the process ends: no supervisor may be there to do it. A second signal ends it now.
+    select.select([signals], [], [], SHUTDOWN_DEADLINE_S)
     os._exit(128 + received)
 
 
