@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from prism_planner.nodes.supervisor import StackOptions
     from prism_planner.nodes.task_client import TaskResult
-    from prism_planner.worlds.envelope import Mask
     from prism_planner.worlds.spine_scenario import SpineScenario
 
 _SCENARIO = "campus-loop"
@@ -29,8 +28,17 @@ def demo(
     scenario: Annotated[str, typer.Option(help="The world: a file, or a shipped name.")] = _SCENARIO,
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     mask: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Hide this fraction of what is known at the start.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Hide this fraction of what is known at the start. Default: the scenario's.",
+        ),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(min=0.1, max=1000.0, help="How many times faster than the clock the robot drives."),
+    ] = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the mask, and of models that sample.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Directory for picture and trace. Default: log/demo/TIME.")
@@ -54,7 +62,7 @@ def demo(
     from prism_planner.cli.show import console
     from prism_planner.cli.task import finish
     from prism_planner.domains.planner import check_task
-    from prism_planner.worlds.envelope import Mask
+    from prism_planner.nodes.supervisor import StackOptions
     from prism_planner.worlds.scenario import load_scenario
     from prism_planner.worlds.spine_scenario import SpineScenario
 
@@ -63,16 +71,28 @@ def demo(
     world = load_scenario(file)
     if not isinstance(world, SpineScenario):
         raise CommandError(f"{file}: a scenario of the domain {world.domain}; the demo needs one of spine")
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"  # of this process, as of the nodes
     require_ros()
     name, note = choose_model(model)
     screen = console()
     if note:
         screen.print(note, style="yellow")
     directory = (out or Path("log/demo") / time.strftime("%Y%m%d-%H%M%S")).resolve()
-    hiding = Mask(regions=mask, objects=mask) if mask else world.mask
+    simulation: dict[str, float] = {"speed_factor": speed, "seed": seed}
+    if mask is not None:
+        simulation |= {"mask_regions": mask, "mask_objects": mask}
     result = _run(
         screen,
-        _stack_options(world, file, name, hiding, seed, directory),
+        StackOptions(
+            robot="falcon4" if world.platform == "uav" else "jackal",
+            scenario=file,
+            model=name,
+            # A name of its own and this machine only: a demo never commands a robot that is really there.
+            namespace=f"demo_{os.getpid()}",
+            local_only=True,
+            parameters={"skill_server": {"simulation": simulation}},
+            run_directory=directory / "run",
+        ),
         instruction,
         timeout=timeout,
         seed=seed,
@@ -82,25 +102,6 @@ def demo(
     if result.trace_path:
         _keep(screen, Path(result.trace_path), world, instruction, directory)
     finish(result)
-
-
-def _stack_options(
-    world: SpineScenario, file: Path, model: str, mask: Mask, seed: int, directory: Path
-) -> StackOptions:
-    from prism_planner.nodes.supervisor import StackOptions
-
-    return StackOptions(
-        robot="falcon4" if world.platform == "uav" else "jackal",
-        scenario=file,
-        model=model,
-        # A name of its own and this machine only: a demo never commands a robot that is really there.
-        namespace=f"demo_{os.getpid()}",
-        local_only=True,
-        parameters={
-            "skill_server": {"mask.regions": mask.regions, "mask.objects": mask.objects, "seed": seed}
-        },
-        run_directory=directory / "run",
-    )
 
 
 def _run(

@@ -95,7 +95,7 @@ def evaluate(
             store.clear()
         results = _run(config, store, out)
     hiding = "the scenarios' own masks" if mask is None else f"{mask:.0%} masked"
-    screen.print(as_table(results, title=f"{domain}, {name}, {hiding}"))
+    screen.print(as_table(results, title=f"{domain}, {name}, {hiding}"), soft_wrap=False)
     if json_file is not None:
         write_json(
             json_file,

@@ -36,7 +36,7 @@ def show(
 
     graph = _read(file)
     out = console()
-    out.print(_tree(graph, title=file.name, most=most))
+    out.print(_tree(graph, title=file.name, most=most), soft_wrap=False)
     if picture is not None:
         from prism_planner.evaluation.picture import draw_graph
 
@@ -66,11 +66,13 @@ def convert(
     graph = _read(source)
     if target.suffix == ".json":
         save_file(graph, target)
-    elif target.suffix in (".yaml", ".yml"):
-        _write_scenario(source, graph, target)
+    elif target.suffix in (".yaml", ".yml") and source.suffix == ".json":
+        _write_scenario(source, target)
     else:
-        raise CommandError(f"{target}: the target is a .json file (a graph) or a .yaml file (a scenario)")
-    console().print(f"{target}: {len(graph.regions)} regions, {len(graph.objects)} objects")
+        raise CommandError(
+            f"{target}: a graph is written to a .json file; a .json file can become a .yaml file, a scenario"
+        )
+    console().print(f"{target}: regions {len(graph.regions)}, objects {len(graph.objects)}")
 
 
 def _read(file: Path) -> SceneGraph:
@@ -106,9 +108,9 @@ def _tree(graph: SceneGraph, *, title: str, most: int) -> RenderableType:
     from rich.tree import Tree
 
     robot = graph.robot_location
-    head = f"{title}: {len(graph.regions)} regions, {len(graph.objects)} objects, "
-    head += f"{len(graph.region_connections)} ways between regions; " + (
-        f"the robot is in {robot}" if robot else "the robot's place is not known"
+    head = (
+        f"{title}: regions {len(graph.regions)}, objects {len(graph.objects)}, "
+        f"ways {len(graph.region_connections)}; the robot is {f'in {robot}' if robot else 'nowhere'}"
     )
     # Text, not markup: names and descriptions may contain square brackets.
     tree = Tree(Text(head, style="bold"))
@@ -140,37 +142,38 @@ def _line(graph: SceneGraph, name: str, *, style: str) -> Any:
     return line
 
 
-def _write_scenario(source: Path, graph: SceneGraph, target: Path) -> None:
+def _write_scenario(source: Path, target: Path) -> None:
     import yaml
 
-    from prism_planner.graph.spine_json import load_task_file
+    from prism_planner.graph.spine_json import load_file
     from prism_planner.worlds.scenario import load_scenario
 
+    if _is_task_file(source):
+        document = load_scenario(source).model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+    else:
+        document = _world_only(source, load_file(source))
+    document["name"] = target.stem.replace("_", "-")
+    target.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    load_scenario(target)
+
+
+def _world_only(source: Path, graph: SceneGraph) -> dict[str, Any]:
+    """A scenario document with everything that the graph knows, and no tasks."""
     if graph.robot_location is None:
         raise CommandError(
             f"{source}: robot_location: is missing; a scenario needs to know where the robot starts"
         )
-    tasks = load_task_file(source).tasks if source.suffix == ".json" and _is_task_file(source) else ()
-    starts = {task.init_node for task in tasks} or {graph.robot_location}
-    if len(starts) > 1:
-        raise CommandError(
-            f"{source}: its tasks start in different regions ({', '.join(sorted(starts))}); "
-            "a scenario has one start: split the file by init_node"
-        )
-    document = {
+    return {
         "format": "prism-scenario/1",
         "domain": "spine",
-        "name": target.stem.replace("_", "-"),
+        "name": "",
         "world": {
-            "robot": starts.pop(),
+            "robot": graph.robot_location,
             "regions": [_spec(graph, name) for name in graph.regions],
             "objects": [_spec(graph, name) | {"seen_from": graph.seen_from(name)} for name in graph.objects],
             "edges": [list(edge) for edge in graph.region_connections],
         },
-        "tasks": [{"instruction": task.task, "success": [{"answer_matches": task.answer}]} for task in tasks],
     }
-    target.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    load_scenario(target)
 
 
 def _spec(graph: SceneGraph, name: str) -> dict[str, Any]:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
-    """Standard output. Where it is no terminal, lines are not wrapped."""
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    """Standard output. Where it is no terminal, lines of text are not wrapped and tables are wide."""
+    terminal = sys.stdout.isatty()
+    return Console(soft_wrap=not terminal, width=None if terminal else 160, highlight=False)
 
 
 class StepPrinter:
