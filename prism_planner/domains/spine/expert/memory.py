@@ -1,0 +1,102 @@
+"""What was done so far in an episode, read from the feedback."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+
+from prism_planner.domains.spine.actions import Action, Answer, ExploreRegion, Inspect, SpineObservation
+
+_DONE = re.compile(
+    r"(?P<deed>mapped|explored|inspected|arrived at|already at) (?P<name>.+?)(?: within (?P<radius>[\d.]+) m)?(?::|$)"
+)
+_LIMIT = re.compile(r"\b(?P<scope>up to|at most) (?P<metres>\d+(?:\.\d+)?)(?: m| metres| meters)?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """verb: `goto`, `map_region`, `explore_region` or `inspect`."""
+
+    verb: str
+    target: str
+    radius: float = 0.0
+
+
+@dataclass
+class Memory:
+    """start: where the robot was first. deeds: what succeeded, in order. failed: what did not, as (verb,
+    target). radius_limits: the widest exploration allowed at a region ("" for all), from refusals."""
+
+    start: str = ""
+    deeds: list[Deed] = field(default_factory=list)
+    failed: set[tuple[str, str]] = field(default_factory=set)
+    radius_limits: dict[str, float] = field(default_factory=dict)
+    steps: int = 0
+
+    def observe(self, observation: SpineObservation, last: Action | None) -> None:
+        """Take in an observation; `last` is the action that was decided on before it, if any."""
+        if not self.start:
+            self.start = observation.graph.robot_location or ""
+        if last is None or isinstance(last, Answer):
+            return
+        self.steps += 1
+        target = last.object if isinstance(last, Inspect) else last.region
+        deed = next(filter(None, (_deed(text, observation) for text in observation.feedback)), None)
+        if deed is None and (observation.delta or not observation.feedback):
+            radius = last.radius if isinstance(last, ExploreRegion) else 0.0
+            deed = Deed(last.action, target, radius)
+        if deed is not None:
+            self.deeds.append(deed)
+            return
+        limit = next(filter(None, map(_LIMIT.search, observation.feedback)), None)
+        if isinstance(last, ExploreRegion) and limit is not None and 0 < float(limit["metres"]) < last.radius:
+            self.radius_limits[target if limit["scope"] == "up to" else ""] = float(limit["metres"])
+        else:
+            self.failed.add((last.action, target))
+
+    def radius_limit(self, region: str) -> float:
+        """The widest exploration allowed there, in metres."""
+        return min(self.radius_limits.get(region, math.inf), self.radius_limits.get("", math.inf))
+
+    def did(self, verb: str, target: str, since: int = 0) -> bool:
+        return any(d.verb == verb and d.target == target for d in self.deeds[since:])
+
+    @property
+    def mapped(self) -> set[str]:
+        """Regions where objects were looked for, by mapping or by exploring there."""
+        return {d.target for d in self.deeds if d.verb in ("map_region", "explore_region")}
+
+    @property
+    def inspected(self) -> set[str]:
+        return {d.target for d in self.deeds if d.verb == "inspect"}
+
+    @property
+    def explored(self) -> dict[str, float]:
+        """The widest radius with which each region was explored, in metres."""
+        found: dict[str, float] = {}
+        for d in self.deeds:
+            if d.verb == "explore_region":
+                found[d.target] = max(d.radius, found.get(d.target, 0.0))
+        return found
+
+    @property
+    def lost(self) -> set[str]:
+        """Regions that could not be reached, or may not be."""
+        return {target for verb, target in self.failed if verb in ("goto", "map_region")}
+
+
+_VERBS = {
+    "mapped": "map_region",
+    "explored": "explore_region",
+    "inspected": "inspect",
+    "arrived at": "goto",
+    "already at": "goto",
+}
+
+
+def _deed(text: str, observation: SpineObservation) -> Deed | None:
+    match = _DONE.match(text.strip())
+    if match is None or match["name"].strip() not in observation.graph:
+        return None
+    return Deed(_VERBS[match["deed"]], match["name"].strip(), float(match["radius"] or 0))
