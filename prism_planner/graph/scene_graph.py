@@ -346,7 +346,7 @@ class SceneGraph:
             if found is None:
                 if name in removed:
                     raise GraphError(f"{field}: {name!r} is removed by the same delta")
-                raise GraphError(f"{field}: {self._unknown(name)}; or add it to add_nodes")
+                raise GraphError(f"{field}: {self._unknown(name)} (or put it in add_nodes)")
             return found
 
         for a, b in delta.add_connections:

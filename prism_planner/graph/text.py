@@ -27,8 +27,6 @@ MAX_KEY_LENGTH = 32
 _PLAIN_NAME = re.compile(r"[\w.]+")
 # What opens a special token in some chat template: <|im_start|>, <s>, <0x0A>, but not "< 5 m" or "<=".
 _MARKER = re.compile(r"<(?![\s=1-9])")
-# Nodes in a row that do not fit before the budget counts as spent.
-_PATIENCE = 32
 _TRAILING_NUMBER = re.compile(r"[_ ]?\d+$")
 _STRUCTURE = str.maketrans("[]{}|;", "()()/,")
 
@@ -41,10 +39,11 @@ def describe(graph: SceneGraph, *, budget: int | None = None, focus: Collection[
     and that last line are always there, even under a budget too small for them.
     """
     style = _Style.of(graph)
-    lines = [_robot_line(graph), *_body(graph, graph.regions, graph.objects, style)]
-    text = "\n".join(lines)
-    if budget is None or len(text) <= budget:
-        return text
+    names = sum(map(len, graph))
+    if budget is None or names <= budget:  # otherwise it cannot fit, and is not worth writing out
+        text = "\n".join([_robot_line(graph), *_body(graph, graph.regions, graph.objects, style)])
+        if budget is None or len(text) <= budget:
+            return text
     shown = _select(graph, budget, focus, style)
     regions = [name for name in graph.regions if name in shown]
     objects = [name for name in graph.objects if name in shown]
@@ -136,7 +135,6 @@ def _select(graph: SceneGraph, budget: int, focus: Collection[str], style: _Styl
     left = budget - len(_robot_line(graph)) - len(_hidden_line(len(graph.regions), len(graph.objects))) - 1
     left -= sum(len(f"\n{title}:") for title in ("regions", "paths", "objects", "facts"))
     shown: set[str] = set()
-    misses = 0
     for name in _by_relevance(graph, focus):
         if name in shown:
             continue
@@ -144,8 +142,7 @@ def _select(graph: SceneGraph, budget: int, focus: Collection[str], style: _Styl
         if cost <= left:
             left -= cost
             shown.add(name)
-            misses = 0
-        elif (misses := misses + 1) == _PATIENCE:
+        elif cost < budget / 4 or left <= 0:  # spent, unless this one is just unusually long
             break
     return shown
 
