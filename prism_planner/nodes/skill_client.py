@@ -1,0 +1,104 @@
+"""Has the skill server execute a skill, with a named outcome for everything that can go wrong."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rclpy.action import ActionClient
+from rclpy.node import Node
+
+from prism_msgs.action import ExecuteSkill
+from prism_planner.cancellation import CancelToken
+from prism_planner.nodes.runtime import Waited, wait_for
+from prism_planner.nodes.skill_backend import SkillResult
+from prism_planner.skills.skill import Skill, SkillCode
+
+_POLL_S = 0.02
+_ACCEPT_TIMEOUT_S = 3.0
+_STOP_TIMEOUT_S = 6.0
+
+
+class SkillClient:
+    """Client of `execute_skill`; `execute` is for the worker thread.
+
+    server_timeout_s: how long to wait for a skill server, or for one that is busy, such as one that
+    is being restarted. silence_s: a server that gives no feedback for this long is gone.
+    """
+
+    def __init__(self, node: Node, *, server_timeout_s: float, silence_s: float) -> None:
+        self._client = ActionClient(node, ExecuteSkill, "execute_skill")
+        self._name = node.resolve_service_name("execute_skill")
+        self._server_timeout = server_timeout_s
+        self._silence = silence_s
+        self._heard = 0.0
+
+    def execute(self, skill: Skill, *, task_id: str, cancel: CancelToken) -> SkillResult:
+        """Execute a skill to its end. Never raises: a server that is missing, busy or lost is
+        ROBOT_UNAVAILABLE; after `cancel` the result is CANCELLED, once the robot stands."""
+        goal = ExecuteSkill.Goal(
+            task_id=task_id, skill=skill.name, target=skill.target, radius=skill.radius, query=skill.query
+        )
+        deadline = time.monotonic() + self._server_timeout
+        while True:
+            if cancel.cancelled:
+                return _cancelled(skill)
+            if self._client.server_is_ready():
+                handle = self._send(goal, cancel)
+                if handle is None:
+                    return _cancelled(skill) if cancel.cancelled else self._gone(skill, "did not take")
+                if handle.accepted:
+                    return self._follow(skill, handle, cancel)
+                problem = "is busy with another skill"
+            else:
+                problem = "is missing; start skill_server"
+            if time.monotonic() >= deadline:
+                message = f"the action server {self._name} {problem}"
+                return SkillResult.failed(SkillCode.ROBOT_UNAVAILABLE, message)
+            cancel.wait(10 * _POLL_S)
+
+    def close(self) -> None:
+        self._client.destroy()
+
+    def _send(self, goal: ExecuteSkill.Goal, cancel: CancelToken) -> Any:
+        """The goal handle; None when the server did not answer, or `cancel` was set."""
+        self._heard = time.monotonic()
+        sent = self._client.send_goal_async(goal, feedback_callback=self._on_feedback)
+        if wait_for(sent, timeout_s=_ACCEPT_TIMEOUT_S, cancel=cancel) is Waited.DONE:
+            return sent.result()
+        # A goal that is accepted after we turned away must not drive the robot.
+        sent.add_done_callback(_cancel_late)
+        return None
+
+    def _follow(self, skill: Skill, handle: Any, cancel: CancelToken) -> SkillResult:
+        self._heard = time.monotonic()
+        result = handle.get_result_async()
+        ended = wait_for(result, timeout_s=float("inf"), cancel=cancel, give_up=self._silent)
+        if ended is Waited.CANCELLED:
+            handle.cancel_goal_async()
+            ended = wait_for(result, timeout_s=_STOP_TIMEOUT_S, give_up=self._silent)
+        if ended is not Waited.DONE or result.result() is None:
+            return self._gone(skill, "went away while executing")
+        answer = result.result().result
+        return SkillResult(
+            SkillCode(answer.code), answer.message, tuple(answer.feedback), answer.graph_revision
+        )
+
+    def _on_feedback(self, _: Any) -> None:
+        self._heard = time.monotonic()
+
+    def _silent(self) -> bool:
+        return time.monotonic() - self._heard > self._silence
+
+    def _gone(self, skill: Skill, what: str) -> SkillResult:
+        return SkillResult.failed(SkillCode.ROBOT_UNAVAILABLE, f"the skill server {what} {skill}")
+
+
+def _cancelled(skill: Skill) -> SkillResult:
+    return SkillResult.failed(SkillCode.CANCELLED, f"{skill} was cancelled")
+
+
+def _cancel_late(sent: Any) -> None:
+    handle = sent.result()
+    if handle is not None and handle.accepted:
+        handle.cancel_goal_async()
