@@ -24,7 +24,7 @@ from prism_planner.domains.trace import (
     TurnTiming,
 )
 from prism_planner.language.model import LanguageModelError, OnText
-from prism_planner.skills.skill import Skill
+from prism_planner.skills.skill import Skill, SkillCode
 from prism_planner.worlds.world import Environment
 
 ObservationT = TypeVar("ObservationT")
@@ -157,6 +157,8 @@ class Planner(Generic[ObservationT, PlanT]):
             if on_event is not None:
                 on_event(PlannerEvent("skill_ended", step, turn, skill, tuple(feedback)))
 
+            if result.code == SkillCode.ROBOT_UNAVAILABLE:
+                return _aborted("world_error", " ".join(feedback) or f"{skill}: the robot is not available")
             repeats = repetition.count(skill, recorded if self._domain.informative(observation) else None)
             if repeats > self._limits.max_repeats:
                 return _aborted("loop", f"{skill} was done {repeats} times and brought nothing new")
