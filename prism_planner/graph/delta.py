@@ -11,6 +11,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 NodeKind = Literal["region", "object"]
 
 MAX_NAME_LENGTH = 64
+JSON_PREFIX = "json:"
+"""Begins the key of an attribute whose text is the JSON of a value that was not text."""
+
 _NAME = re.compile(r"[\w][\w.\-]*(?: [\w.\-]+)*")
 
 

@@ -100,6 +100,7 @@ class Journal:
         self._directory = Path(directory)
         self._sync = sync
         self._snapshot_every = snapshot_every
+        self._recovered: SceneGraph | None = None
         self._pending: list[GraphDelta] = []
         self._writer: threading.Thread | None = None
         self._hurry = threading.Event()
@@ -129,7 +130,9 @@ class Journal:
         return self._revision
 
     def recover(self) -> SceneGraph:
-        """The graph as the journal had it when it was opened: every acknowledged delta is in it."""
+        """The graph with every acknowledged delta. To be called before the first `append`."""
+        if self._recovered is None:
+            raise JournalError(f"{self._directory}: recover the graph before journaling changes of it")
         return self._recovered.copy()
 
     def append(self, delta: GraphDelta, revision: int) -> None:
@@ -148,6 +151,7 @@ class Journal:
                 "journal each delta once, in order"
             )
         self._write(encode(revision, _to_json(delta)))
+        self._recovered = None
         self._revision = revision
         self._pending.append(delta)
         if self._unsnapped + len(self._pending) >= self._snapshot_every and not self._is_writing():
@@ -220,6 +224,8 @@ class Journal:
     # Appending
 
     def _write(self, record: bytes) -> None:
+        # Stands until the record is known to be whole: an exception at any point leaves it.
+        self._failure = f"{self._log_path}: a write was interrupted: open the journal again"
         try:
             written = 0
             while written < len(record):
@@ -230,20 +236,22 @@ class Journal:
             try:
                 os.fdatasync(self._log_file)
             except OSError as error:
-                self._fail(f"{self._log_path}: could not be synchronised ({error.strerror}): check the disk")
+                self._fail(f"{self._log_path}: could not be synchronised ({error.strerror})", error)
         self._log_size += len(record)
+        self._failure = None
 
     def _take_back(self, error: OSError) -> NoReturn:
         """Remove a record that was written in part (the disk is full), so that the next may follow."""
         try:
             os.ftruncate(self._log_file, self._log_size)
         except OSError:
-            self._fail(f"{self._log_path}: could not be written ({error.strerror}): check the disk")
+            self._fail(f"{self._log_path}: could not be written ({error.strerror})", error)
+        self._failure = None
         raise JournalError(f"{self._log_path}: could not be written: {error.strerror}") from error
 
-    def _fail(self, message: str) -> NoReturn:
-        self._failure = f"{message}, then open the journal again"
-        raise JournalError(self._failure)
+    def _fail(self, message: str, error: OSError) -> NoReturn:
+        self._failure = f"{message}: check the disk, then open the journal again"
+        raise JournalError(self._failure) from error
 
     def _start_log(self) -> None:
         path = _log_path(self._directory, self._revision)
@@ -339,9 +347,9 @@ class _Recovery:
     def _replay(self, path: Path, *, last: bool) -> None:
         data = path.read_bytes()
         end = len(FILE_HEADER)
-        for record in read_records(data):
-            if record.revision > self.graph.revision + 1:
-                raise _Damage(path, record.start, self._gap(record.revision))
+        for revision, record in enumerate(read_records(data), start=_number(path) + 1):
+            if record.revision != revision:
+                raise _Damage(path, record.start, f"revision {record.revision} where {revision} should be")
             if record.revision == self.graph.revision + 1:
                 self.replayed += 1
                 try:

@@ -24,11 +24,10 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from prism_planner.graph.delta import Edge, GraphDelta, Node, NodeKind
+from prism_planner.graph.delta import JSON_PREFIX, Edge, GraphDelta, Node, NodeKind
 from prism_planner.graph.durable import write_atomically
 from prism_planner.graph.scene_graph import SceneGraph
 
-JSON_PREFIX = "json:"
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
 _ALIASES = {"object_edges": "object_connections", "region_edges": "region_connections"}
@@ -125,8 +124,8 @@ def _node_to_json(node: Node) -> dict[str, Any]:
     data: dict[str, Any] = {"name": node.name, "coords": [_number(v) for v in node.coords]}
     for key, text in node.attributes.items():
         bare = key.removeprefix(JSON_PREFIX)
-        if bare != key and _is_free(bare, node.attributes) and _is_encoded(text):
-            data[bare] = json.loads(text)
+        if bare != key and _is_free(bare, node.attributes) and _is_written_as(bare, key, text):
+            data[bare] = _parse_json(text)
         else:
             data[_ESCAPE + key if _needs_escape(key) else key] = text
     return data
@@ -163,10 +162,10 @@ def _number(value: float) -> float | int:
     return int(value) if exact_integer else value
 
 
-def _is_encoded(text: str) -> bool:
-    """Whether `text` is what `_dump` writes, so that writing it as a value loses nothing."""
+def _is_written_as(member: str, key: str, text: str) -> bool:
+    """Whether a node's member would be kept as just this attribute, so that writing it loses nothing."""
     try:
-        return _dump(_parse_json(text)) == text
+        return _attribute(member, _parse_json(text)) == (key, text)
     except (ValueError, RecursionError):
         return False
 

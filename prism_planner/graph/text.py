@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from prism_planner.graph.delta import Edge, GraphDelta, Node
+from prism_planner.graph.delta import JSON_PREFIX, Edge, GraphDelta, Node
 from prism_planner.graph.scene_graph import SceneGraph
 
 MAX_VALUE_LENGTH = 120
@@ -230,7 +230,10 @@ def _facts_line(facts: Mapping[str, Mapping[str, str]]) -> str:
 def _fact(name: str, attributes: Mapping[str, str]) -> str:
     pairs = []
     for raw_key, raw_value in attributes.items():
-        key, value = clean(raw_key, MAX_KEY_LENGTH).replace("=", "-"), clean(raw_value)
+        key, value = (
+            clean(raw_key.removeprefix(JSON_PREFIX), MAX_KEY_LENGTH).replace("=", "-"),
+            clean(raw_value),
+        )
         named_after_it = key == "category" and value == _TRAILING_NUMBER.sub("", name)
         if value and not named_after_it:
             pairs.append(f"{key}={value}")

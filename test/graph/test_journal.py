@@ -333,6 +333,29 @@ def test_after_a_failed_synchronisation_nothing_more_is_acknowledged(
             journal.append(delta(2), 2)
 
 
+def test_an_interrupted_append_is_never_followed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with Journal(tmp_path) as journal:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                journal.append(delta(1), 1)
+        with pytest.raises(JournalError, match="open the journal again"):
+            journal.append(GraphDelta(), 1)
+    assert recover(tmp_path) in (fold(0), fold(1))
+
+
+def test_the_graph_is_recovered_before_it_changes(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        journal.append(delta(1), 1)
+        with pytest.raises(JournalError, match="before journaling"):
+            journal.recover()
+
+
 def test_synchronisation_can_be_left_to_the_operating_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

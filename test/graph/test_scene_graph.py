@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import random
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -247,6 +248,13 @@ def test_equality_ignores_the_order_of_growth() -> None:
     )
     assert other == graph
     assert other != campus(extra="road_9")
+
+
+def test_graphs_travel_between_processes() -> None:
+    graph = pickle.loads(pickle.dumps(campus()))
+    assert graph == campus()
+    graph.apply(GraphDelta(update_robot_location="road_2"))
+    assert graph != campus()
 
 
 def test_suggestions_are_close_names_best_first() -> None:

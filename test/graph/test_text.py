@@ -130,6 +130,12 @@ def test_harmless_text_is_kept() -> None:
     assert clean("word " * 100).endswith("...")
 
 
+def test_values_that_were_not_text_read_like_the_others() -> None:
+    delta = GraphDelta(update_node_attributes={"bench_1": {"json:height": "0.5"}})
+    assert "height=0.5" in describe(graph_of(DISCOVERY, delta))
+    assert describe_delta(delta, graph_of(DISCOVERY, delta)) == "facts: bench_1 height=0.5"
+
+
 def test_huge_values_cost_little() -> None:
     far = Node(name="r", kind="region", coords=(1e300, -1e9), attributes={"k" * 9999: "v" * 10**6})
     assert len(describe(graph_of(GraphDelta(add_nodes=(far,))))) < 300
