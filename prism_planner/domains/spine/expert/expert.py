@@ -43,18 +43,16 @@ class SpineExpert:
         self._memory.observe(observation, self._last)
         view = View(observation.graph, self._memory.lost)
         try:
-            report = self._pursue(view)
+            report = self._pursue(view, closing=self._memory.steps >= MAX_STEPS)
         except Next as step:
-            if self._memory.steps < MAX_STEPS:
-                return self._planned(step.action, step.reason, step.about, view)
-            report = self._out_of_steps(step)
+            return self._planned(step.action, step.reason, step.about, view)
         return self._planned(Answer(message=report.message), report.reason, report.about, view)
 
-    def _pursue(self, view: View) -> Report:
+    def _pursue(self, view: View, *, closing: bool) -> Report:
         """The report on the whole intent; raises Next until everything is done."""
         steps: tuple[Intent, ...] = self.intent.steps if isinstance(self.intent, Sequence) else (self.intent,)
         while self._step < len(steps):
-            report = Strategist(view, self._memory, self._since).run(steps[self._step])
+            report = Strategist(view, self._memory, self._since, closing=closing).run(steps[self._step])
             self._reports.append(report)
             self._step += 1
             self._since = len(self._memory.deeds)
@@ -63,13 +61,6 @@ class SpineExpert:
         message = " ".join(report.message for report in self._reports)
         about = tuple(name for report in reversed(self._reports) for name in report.about)
         return Report(message, self._reports[-1].reason, about, all(r.found for r in self._reports))
-
-    def _out_of_steps(self, step: Next) -> Report:
-        self._step = len(self._reports)
-        known = " ".join(report.message for report in self._reports)
-        return Report(
-            f"{known} I could not finish: {step.reason}.".strip(), f"{MAX_STEPS} actions are used up", step.about, found=False
-        )
 
     def _planned(self, action: Action, reason: str, about: tuple[str, ...], view: View) -> SpinePlan:
         self._last = action

@@ -56,6 +56,8 @@ class Roles:
     hazards: dict[str, str]
     possible_hazards: tuple[str, ...]
     obstacles: tuple[str, ...]
+    obstacles_on_ways: tuple[str, ...]
+    ways: tuple[str, ...]
     fixtures: tuple[str, ...]
     parts: dict[str, tuple[str, ...]]
     shade_givers: tuple[str, ...]
@@ -189,6 +191,8 @@ def _roles() -> Roles:
         dict(tables["hazards"]),
         tuple(tables["possible_hazards"]),
         tuple(tables["obstacles"]),
+        tuple(tables["obstacles_on_ways"]),
+        tuple(tables["ways"]),
         tuple(tables["fixtures"]),
         {part: tuple(wholes) for part, wholes in tables["parts"].items()},
         tuple(tables["shade_givers"]),

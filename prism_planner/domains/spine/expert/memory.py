@@ -16,11 +16,12 @@ _LIMIT = re.compile(r"\b(?P<scope>up to|at most) (?P<metres>\d+(?:\.\d+)?)(?: m|
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """verb: `goto`, `map_region`, `explore_region` or `inspect`."""
+    """verb: `goto`, `map_region`, `explore_region` or `inspect`. found: how many nodes it made known."""
 
     verb: str
     target: str
     radius: float = 0.0
+    found: int = 0
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Memory:
         deed = next(filter(None, (_deed(text, observation) for text in observation.feedback)), None)
         if deed is None and (observation.delta or not observation.feedback):
             radius = last.radius if isinstance(last, ExploreRegion) else 0.0
-            deed = Deed(last.action, target, radius)
+            deed = Deed(last.action, target, radius, len(observation.delta.add_nodes))
         if deed is not None:
             self.deeds.append(deed)
             return
@@ -81,6 +82,17 @@ class Memory:
         return found
 
     @property
+    def fruitless(self) -> int:
+        """How many explorations in a row, up to the last, made nothing known."""
+        count = 0
+        for d in reversed(self.deeds):
+            if d.verb == "explore_region":
+                if d.found:
+                    break
+                count += 1
+        return count
+
+    @property
     def lost(self) -> set[str]:
         """Regions that could not be reached, or may not be."""
         return {target for verb, target in self.failed if verb in ("goto", "map_region")}
@@ -99,4 +111,5 @@ def _deed(text: str, observation: SpineObservation) -> Deed | None:
     match = _DONE.match(text.strip())
     if match is None or match["name"].strip() not in observation.graph:
         return None
-    return Deed(_VERBS[match["deed"]], match["name"].strip(), float(match["radius"] or 0))
+    found = len(observation.delta.add_nodes)
+    return Deed(_VERBS[match["deed"]], match["name"].strip(), float(match["radius"] or 0), found)

@@ -19,6 +19,15 @@ CLUE, LIKELY, POSSIBLE, UNLIKELY = 3, 2, 1, 0
 """How promising a region is: the user's clue points to it, such things are found there, unknown, wrong setting."""
 
 
+WIDEST_M = 100.0
+"""No exploration is wider."""
+PATIENCE = 5
+"""After so many explorations in a row that made nothing known, exploring at that radius is given up."""
+LEAST_UNSEEN, MUCH_UNSEEN = 0.25, 0.6
+"""Which part of a region's surroundings must be unexplored to explore there at all, and to do so first."""
+_AROUND = tuple((math.cos(k * math.pi / 4), math.sin(k * math.pi / 4)) for k in range(8))
+
+
 @dataclass(frozen=True, slots=True)
 class Looking:
     """What is looked for.
@@ -118,20 +127,26 @@ class Search:
         return Step(MapRegion(region=best), f"{looking.label} not seen yet; {best} {why} and is not mapped")
 
     def _explore_edge(self, looking: Looking, regions: list[str], widen: float) -> Step | None:
-        radius = min(self._view.radius * widen, 100.0)
-        explored = {c: r for c, r in self._memory.explored.items() if c in self._view.graph}
-        for share in (1.0, 0.5):
-            edge = []
-            for region in regions:
-                nearest = min((self._view.gap(region, c) / (share * radius) for c, r in explored.items() if r >= 0.99 * min(radius, self._memory.radius_limit(c))), default=math.inf)
-                if nearest > 1.0 and self._explore(region, radius) is not None:
-                    edge.append((self.promise(region, looking) == UNLIKELY, self._view.far(region), region))
-            if edge:
-                best = min(edge, key=lambda entry: entry[:2])[2]
-                explore = self._explore(best, radius)
-                assert explore is not None
-                return Step(explore, f"{looking.label} not seen yet; {best} is the nearest region not explored")
-        return None
+        radius = min(self._view.radius * widen, WIDEST_M)
+        if self._memory.fruitless >= PATIENCE * widen or radius < 1.2 * self._view.radius * (widen > 1):
+            return None
+        edge = []
+        for region in regions:
+            explore = self._explore(region, radius)
+            if explore is not None and (unseen := self._unseen(region, explore.radius)) >= LEAST_UNSEEN:
+                edge.append((self.promise(region, looking) == UNLIKELY, unseen < MUCH_UNSEEN, self._view.far(region), explore))
+        if not edge:
+            return None
+        best = min(edge, key=lambda entry: entry[:3])[3]
+        return Step(best, f"{looking.label} not seen yet; {best.region} is the nearest with unexplored surroundings")
+
+    def _unseen(self, region: str, radius: float) -> float:
+        """Which part of the surroundings within a radius lies outside all explorations: 0 to 1."""
+        x, y = self._view.node(region).coords
+        discs = [(*self._view.node(c).coords, r) for c, r in self._memory.explored.items() if c in self._view.graph]
+        points = [(x + share * radius * dx, y + share * radius * dy) for share in (0.5, 0.85) for dx, dy in _AROUND]
+        unseen = [p for p in points if all(math.hypot(p[0] - cx, p[1] - cy) > r for cx, cy, r in discs)]
+        return len(unseen) / len(points)
 
     def _explore(self, region: str, radius: float) -> ExploreRegion | None:
         """Exploring there as widely as allowed, unless that was done or refused."""
@@ -149,7 +164,7 @@ class Search:
         options = sorted((self._view.gap(r, goal), r) for r in self._view.distances if r not in self._memory.lost)
         for widen in (1.0, 2.0):
             for gap, region in options[:6]:
-                explore = self._explore(region, min(self._view.radius * widen, 100.0))
+                explore = self._explore(region, min(self._view.radius * widen, WIDEST_M))
                 if explore is not None and (gap <= reach or region == options[0][1]):
                     return Step(explore, f"no known path to {goal}; {region} is near it and not explored")
         return None

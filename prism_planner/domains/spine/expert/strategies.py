@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prism_planner.domains.spine.actions import Action, Answer, ExploreRegion, Goto, Inspect, MapRegion
 from prism_planner.domains.spine.expert import evidence
@@ -68,12 +68,17 @@ class Next(Exception):  # noqa: N818 - not an error: it unwinds a strategy at it
 
 
 class Strategist:
-    """Decides for one observation. `since`: index into the deeds where the current step of a sequence began."""
+    """Decides for one observation.
 
-    def __init__(self, view: View, memory: Memory, since: int = 0) -> None:
+    since: index into the deeds where the current step of a sequence began. closing: no more actions may be
+    taken, so that every strategy answers with what is known.
+    """
+
+    def __init__(self, view: View, memory: Memory, since: int = 0, *, closing: bool = False) -> None:
         self._view = view
         self._memory = memory
         self._since = since
+        self._closing = closing
         self._search = Search(view, memory)
         self._knowledge = knowledge()
 
@@ -117,13 +122,18 @@ class Strategist:
 
     # Actions, each done at most once where once is enough
 
+    def _do(self, action: Action, reason: str, about: Iterable[str]) -> None:
+        if not self._closing:
+            raise Next(action, reason, about)
+
     def _be_at(self, region: str, about: Iterable[str], reason: str) -> bool:
         """Go there unless there; False when that is impossible."""
         if self._view.here == region:
             return True
         if not self._can_go(region):
             return False
-        raise Next(Goto(region=region), reason, (*about, region))
+        self._do(Goto(region=region), reason, (*about, region))
+        return False
 
     def _can_go(self, region: str) -> bool:
         return self._view.reachable(region) and region not in self._memory.lost
@@ -136,7 +146,8 @@ class Strategist:
             return False
         if not any(self._can_go(region) for region in self._view.views(name)):
             return False
-        raise Next(Inspect(object=name, query=query), reason, (name, *self._view.views(name)[:1]))
+        self._do(Inspect(object=name, query=query), reason, (name, *self._view.views(name)[:1]))
+        return False
 
     def _survey(self, region: str, reason: str, *, again: bool = False) -> bool:
         """Map a region unless that was done; False when it cannot be."""
@@ -145,12 +156,13 @@ class Strategist:
             return True
         if not self._can_go(region) or ("map_region", region) in self._memory.failed:
             return False
-        raise Next(MapRegion(region=region), reason, (region,))
+        self._do(MapRegion(region=region), reason, (region,))
+        return False
 
     def _go_on(self, step: Step | None, about: Iterable[str] = ()) -> None:
         """Take a step of a search, if there is one."""
         if step is not None:
-            raise Next(step.action, step.reason, (*about, step.action.region))
+            self._do(step.action, step.reason, (*about, step.action.region))
 
     # Finding what a target means
 
@@ -340,7 +352,7 @@ class Strategist:
             region = region or self._view.here
             if ("explore_region", region) not in self._memory.failed:
                 radius = min(intent.radius or self._view.radius, 100.0, self._memory.radius_limit(region))
-                raise Next(ExploreRegion(region=region, radius=radius), f"{region} is to be explored", (region,))
+                self._do(ExploreRegion(region=region, radius=radius), f"{region} is to be explored", (region,))
         here = done[-1].target if done else region or self._view.here
         if not done:
             return Report(f"I could not explore {here}.", f"exploring {here} was refused", (here,), found=False)
@@ -423,7 +435,7 @@ class Strategist:
 
     def _afford(self, activity: Activity, conditions: tuple[Condition, ...], near: Target | None) -> str | None:
         """The nearest node that affords an activity and meets the conditions; searches as far as needed."""
-        label = f"place to {activity.verbs[0]}"
+        label = f"{'free ' if activity.requires.get('occupied') is False else ''}place to {activity.verbs[0]}"
         clues = wanted(near).concepts if near is not None else ()
         looking = Looking(label, activity.objects, activity.regions, activity.objects, clues)
         strict: list[str] = []
@@ -561,7 +573,9 @@ class Strategist:
                     if not self._search.covered(region):
                         self._survey(region, f"{region} shows {told(target)}; map it to see all of them")
             else:
-                self._go_on(self._search.step(self._looking_for_parts(target)))
+                word = _word(condition) if condition.property in evidence.properties() else condition.property
+                looking = self._looking_for_parts(target)
+                self._go_on(self._search.step(replace(looking, label=f"{word} {looking.label}" if intent.any else looking.label)))
         word = _word(condition)
         if true:
             fact = f": {self._facts(true[0], 50)}" if len(true) == 1 else ""
@@ -665,7 +679,8 @@ class Strategist:
             )  # fmt: skip
         if goal:
             for region in way:
-                self._survey(region, f"{region} is on the way to {goal} and is not mapped")
+                if not self._search.covered(region):
+                    self._survey(region, f"{region} is on the way to {goal} and is not mapped")
             self._be_at(goal, way[:2], f"nothing blocks the way so far; go on to {goal}")
         elif intent.place is not None:
             self._sweep(intent.place, intent.obstacle)
@@ -693,8 +708,10 @@ class Strategist:
                 if obstacle is not None and fit(obstacle, name, view) < KIND and not self._says_of(name, obstacle):
                     continue
                 blocked = evidence.judge("blocked", view.node(name).attributes)
-                is_fixture = view.rank(name, roles.fixtures) is not None and view.rank(name, roles.obstacles) is None
-                if blocked is None and not is_fixture and looks < MAX_LOOKS:
+                suspect = obstacle is not None or view.rank(name, roles.obstacles) is not None
+                if view.rank(region, roles.ways) is not None and view.rank(name, roles.fixtures) is None:
+                    suspect |= view.rank(name, roles.obstacles_on_ways) is not None or not view.concepts(name)
+                if blocked is None and suspect and looks < MAX_LOOKS:
                     looks += 1
                     self._look(name, "is it blocking the way", f"{name} is on {region}; whether it blocks the way is not known yet")
                     blocked = evidence.judge("blocked", view.node(name).attributes)
@@ -790,7 +807,10 @@ class Strategist:
         toward = f"the {intent.direction}"
         if intent.direction != "center" and ("explore_region", best) not in self._memory.failed and best not in self._memory.explored:
             radius = min(view.radius, self._memory.radius_limit(best))
-            raise Next(ExploreRegion(region=best, radius=radius), f"{best} is the farthest known region to {toward}; look for more", (best,))
+            self._do(ExploreRegion(region=best, radius=radius), f"{best} is the farthest known region to {toward}; look for more", (best,))
+        beyond = [r for r in view.regions if r not in view.distances and r not in self._memory.lost and along(r) > along(best)]
+        if beyond and intent.direction != "center":
+            self._go_on(self._search.toward(max(beyond, key=lambda r: (along(r), r))))
         self._be_at(best, (best,), f"{best} is the region farthest to {toward}; go there")
         return Report(f"I am at {best}, in {toward} of the scene.", f"{best} is farthest to {toward}", (best,))
 
