@@ -11,6 +11,7 @@ import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -63,7 +64,10 @@ def declare_parameters(node: Node, model: type[ParametersT]) -> ParametersT:
                     f"{kind.name.lower()}: {field.description}"
                 )
         default = _plain(field.get_default(call_default_factory=True))
-        node.declare_parameter(name, kind if default == [] else default, _descriptor(field, kind))
+        try:
+            node.declare_parameter(name, kind if default == [] else default, _descriptor(field, kind))
+        except ParameterException as error:
+            raise ParameterError(f"parameter '{name}': {error} ({field.description})") from error
         value = node.get_parameter_or(name).value
         target = values
         for part in path[:-1]:

@@ -21,7 +21,6 @@ from typing import Any, Protocol
 
 import rclpy
 from rclpy.context import Context
-from rclpy.exceptions import InvalidParameterException
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -75,7 +74,7 @@ def run_node(name: str, build: Callable[[Node], NodeProgram], argv: Sequence[str
         program = build(node)
         _spin(node, executor, stop)
         return 0
-    except (ParameterError, InvalidParameterException) as error:
+    except ParameterError as error:
         node.get_logger().fatal(str(error))
         return 2
     finally:
