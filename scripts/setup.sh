@@ -7,7 +7,7 @@
 # stay the same: a second run takes a moment, and one that was interrupted goes on where it stopped.
 #
 #   PYTHON=python3.12   the interpreter to build .venv/ with (default: the first from 3.10 to 3.13)
-#   CMAKE_ARGS=...      more options for llama.cpp, such as -DGGML_CUDA=on on a Jetson
+#   CMAKE_ARGS=...      more options for llama.cpp, such as -DGGML_CUDA=on for an NVIDIA GPU
 #   XDG_CACHE_HOME      where the llama.cpp wheel is kept for the next clone (default: ~/.cache)
 #   JOBS=N              processes for compiling (default: all cores)
 set -euo pipefail
@@ -95,7 +95,6 @@ colcon_build() {
 # Instruction sets are named one by one, from what this processor reports. llama.cpp's own detection would
 # also switch on AMX, which crashes in virtual machines that report it but do not allow it.
 cpu_flags() {
-  [[ $(uname -m) == x86_64 ]] || return 0
   local have pair
   have=" $(grep -m1 '^flags' /proc/cpuinfo || true) "
   for pair in SSE42:sse4_2 AVX:avx AVX2:avx2 BMI2:bmi2 FMA:fma F16C:f16c AVX512_VBMI:avx512vbmi \
@@ -140,6 +139,10 @@ find_python() {
 
 check_tools() {
   local missing=() tool
+  if [[ $(uname -sm) != "Linux x86_64" ]]; then
+    fail "ROS 2 comes as Python wheels for Linux on x86-64 only, and this is $(uname -sm)." \
+      "Use ROS 2 from apt or a container, as docs/installation.md says."
+  fi
   for tool in gcc g++ cmake make; do
     command -v "$tool" > /dev/null || missing+=("$tool")
   done
