@@ -69,7 +69,12 @@ class SemanticGraphWorld:
         self._monitor = monitor or SafetyMonitor()
         self._monitor.begin_task()
 
-        hidden = masked_nodes(world, mask if mask is not None else scenario.mask, random.Random(seed))
+        hidden = masked_nodes(
+            world,
+            mask if mask is not None else scenario.mask,
+            random.Random(seed),
+            radius=self._monitor.limits.max_explore_radius_m,
+        )
         self.known = SceneGraph()
         start = [n for n in world.nodes if not n.hidden and n.name not in hidden]
         self.known.apply(self._reveal(start, robot=world.robot))

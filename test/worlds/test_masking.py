@@ -103,6 +103,14 @@ def test_objects_seen_only_from_masked_regions_are_masked_with_them(campus: Spin
     assert masked == {"road_2", "lot_1", "car_1"}
 
 
+def test_a_robot_that_sees_less_far_gets_a_world_it_can_recover(campus: SpineScenario) -> None:
+    # lot_1 is 30 m from the nearest other region.
+    for seed in range(10):
+        mask = Mask(regions=1.0)
+        assert "lot_1" in masked_nodes(campus.world, mask, random.Random(seed), radius=31)
+        assert "lot_1" not in masked_nodes(campus.world, mask, random.Random(seed), radius=29)
+
+
 def test_the_seed_decides_what_is_hidden(campus: SpineScenario) -> None:
     mask = Mask(objects=0.5)
     drawn = {frozenset(masked_nodes(campus.world, mask, random.Random(seed))) for seed in range(20)}
