@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import random
@@ -85,41 +86,39 @@ class Probe:
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(timeout_s), f"no service {name}"
         future = client.call_async(request)
-        wait_until(future.done, timeout_s, f"answer of {name}")
+        self.wait_until(future.done, timeout_s, f"answer of {name}")
         self.node.destroy_client(client)
         return future.result()
 
     def action(self, action_type: Any, name: str, timeout_s: float = 10.0) -> ActionClient:
         client = ActionClient(self.node, action_type, name)
-        wait_until(client.server_is_ready, timeout_s, f"action server {name}")
+        self.wait_until(client.server_is_ready, timeout_s, f"action server {name}")
         return client
 
     def send(self, client: ActionClient, goal: Any, timeout_s: float = 10.0) -> Any:
         """The goal's handle."""
         future = client.send_goal_async(goal)
-        wait_until(future.done, timeout_s, "answer to the goal")
+        self.wait_until(future.done, timeout_s, "answer to the goal")
         return future.result()
 
     def result(self, handle: Any, timeout_s: float = 30.0) -> Any:
         future = handle.get_result_async()
-        wait_until(future.done, timeout_s, "result of the goal")
+        self.wait_until(future.done, timeout_s, "result of the goal")
         return future.result()
 
+    @staticmethod
+    def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
+        """The first truthy value of the condition; fails the test when there is none in time."""
+        deadline = time.monotonic() + timeout_s
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                pytest.fail(f"{what}: not within {timeout_s:g} s")
+            time.sleep(0.01)
+        return value
+
     def _spin(self) -> None:
-        try:
+        with contextlib.suppress(ExternalShutdownException):
             self.executor.spin()
-        except ExternalShutdownException:
-            pass
-
-
-def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
-    """The first truthy value of the condition; fails the test when there is none in time."""
-    deadline = time.monotonic() + timeout_s
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            pytest.fail(f"{what}: not within {timeout_s:g} s")
-        time.sleep(0.01)
-    return value
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 pytest.importorskip("prism_msgs", reason="prism_msgs is not built; run `make setup`")
 
-from geometry_msgs.msg import Point  # noqa: E402
-from prism_msgs.action import ExecuteSkill  # noqa: E402
-from prism_msgs.msg import Connection, SceneNode  # noqa: E402
-from prism_msgs.msg import SceneGraphDelta as SceneGraphDeltaMsg  # noqa: E402
-from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
+from geometry_msgs.msg import Point
+from rclpy.serialization import deserialize_message, serialize_message
 
-from prism_planner.graph.delta import GraphDelta, Node  # noqa: E402
-from prism_planner.graph.scene_graph import SceneGraph  # noqa: E402
-from prism_planner.nodes.conversions import (  # noqa: E402
+from prism_msgs.action import ExecuteSkill
+from prism_msgs.msg import Connection, SceneNode
+from prism_msgs.msg import SceneGraphDelta as SceneGraphDeltaMsg
+from prism_planner.graph.delta import GraphDelta, Node
+from prism_planner.graph.scene_graph import SceneGraph
+from prism_planner.nodes.conversions import (
     InvalidMessageError,
     action_from_msg,
     action_to_msg,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("prism_msgs", reason="prism_msgs is not built; run `make setup`")
 
-from prism_planner.graph.delta import GraphDelta, Node  # noqa: E402
-from prism_planner.graph.scene_graph import SceneGraph  # noqa: E402
-from prism_planner.nodes.graph_client import GraphMirror  # noqa: E402
+from prism_planner.graph.delta import GraphDelta, Node
+from prism_planner.graph.scene_graph import SceneGraph
+from prism_planner.nodes.graph_client import GraphMirror
 
 
 def region(number: int) -> GraphDelta:

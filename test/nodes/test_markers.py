@@ -6,12 +6,12 @@ import pytest
 
 pytest.importorskip("visualization_msgs", reason="ROS 2 is not installed")
 
-from builtin_interfaces.msg import Time  # noqa: E402
-from visualization_msgs.msg import Marker  # noqa: E402
+from builtin_interfaces.msg import Time
+from visualization_msgs.msg import Marker
 
-from prism_planner.graph.delta import GraphDelta, Node  # noqa: E402
-from prism_planner.graph.scene_graph import SceneGraph  # noqa: E402
-from prism_planner.nodes.markers import GraphMarkers, plan_markers  # noqa: E402
+from prism_planner.graph.delta import GraphDelta, Node
+from prism_planner.graph.scene_graph import SceneGraph
+from prism_planner.nodes.markers import GraphMarkers, plan_markers
 
 
 def labels(array: object) -> dict[str, int]:
