@@ -98,10 +98,11 @@ def demo(
         seed=seed,
         verbose=verbose,
     )
-    screen.print()
-    if result.trace_path:
-        _keep(screen, Path(result.trace_path), world, instruction, directory)
-    finish(result)
+    try:
+        finish(result)
+    finally:
+        if result.trace_path:
+            _keep(screen, Path(result.trace_path), world, instruction, directory)
 
 
 def _run(
@@ -138,6 +139,7 @@ def _keep(screen: Console, trace_file: Path, world: SpineScenario, instruction: 
     from prism_planner.evaluation.story import EpisodeStory, true_graph
     from prism_planner.worlds.success import judge
 
+    screen.print()
     trace = PlanTrace.read(trace_file)
     kept = directory / "trace.jsonl"
     trace.write(kept)

@@ -38,6 +38,9 @@ def report(error: BaseException) -> int:
         # The reader of our output has gone, as in `prism graph show FILE | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    if isinstance(error, OSError) and error.filename is not None:
+        _say(f"{error.filename}: {error.strerror}")
+        return BAD_INPUT
     code = _known(error)
     if code is not None:
         _say(str(error))

@@ -53,7 +53,7 @@ app.add_typer(graph.app, name="graph", rich_help_panel="Measure and look")
 def main() -> None:
     """Entry point: every failure is one message on stderr and an exit code."""
     try:
-        app()
+        app(prog_name="prism")
     except (Exception, KeyboardInterrupt) as error:
         sys.exit(report(error))
 

@@ -19,8 +19,9 @@ def require_ros() -> None:
             NO_ROBOT,
         ) from error
     try:
-        importlib.import_module("prism_msgs.msg")
-    except ImportError as error:
+        # A class and not the package: in a source checkout the folder prism_msgs/ is importable unbuilt.
+        importlib.import_module("prism_msgs.action").ExecuteTask  # noqa: B018
+    except (ImportError, AttributeError) as error:
         raise CommandError(
             f"the messages of prism_msgs cannot be imported ({error}). Build them with `make setup`, or in a "
             "ROS 2 workspace with `colcon build`, and source its install/setup.bash",

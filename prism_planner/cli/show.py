@@ -13,10 +13,17 @@ if TYPE_CHECKING:
     from prism_planner.nodes.task_client import TaskProgress
 
 
+class _Console(Console):
+    """Leaves it to the command what a reader that has gone means; rich would exit with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output. Where it is no terminal, lines of text are not wrapped and tables are wide."""
     terminal = sys.stdout.isatty()
-    return Console(soft_wrap=not terminal, width=None if terminal else 160, highlight=False)
+    return _Console(soft_wrap=not terminal, width=None if terminal else 160, highlight=False)
 
 
 class StepPrinter:
@@ -26,20 +33,23 @@ class StepPrinter:
         """verbose: also the model's own text."""
         self._out = out
         self._verbose = verbose
+        self._goal = ""
 
     def __call__(self, progress: TaskProgress) -> None:
         if progress.kind == "plan":
             show_plan(
                 self._out,
                 head=f"{progress.step:2}",
-                goal=progress.goal,
+                goal=progress.goal if progress.goal != self._goal else "",
                 reasoning=progress.reasoning,
                 actions=progress.actions,
                 seconds=progress.planning_s,
                 rejected=progress.rejected,
             )
+            self._goal = progress.goal
             if self._verbose and progress.raw_text:
-                self._out.print(Text(f"     model   {progress.raw_text}", style="dim"))
+                raw = progress.raw_text.strip().replace("\n", "\n             ")
+                self._out.print(Text(f"     model   {raw}", style="dim"))
         elif progress.kind == "skill_ended":
             style = "" if progress.code == 0 else "yellow"
             for sentence in progress.observation:

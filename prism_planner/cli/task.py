@@ -53,13 +53,15 @@ def task(
             planner_timeout_s=wait,
             on_progress=StepPrinter(out, verbose=verbose),
         )
-    if result.trace_path:
-        out.print(f"trace: {result.trace_path}", style="dim")
-    finish(result)
+    try:
+        finish(result)
+    finally:
+        if result.trace_path:
+            out.print(f"trace: {result.trace_path}", style="dim", markup=False)
 
 
 def finish(result: TaskResult) -> None:
-    """Print how the task ended. Raises CommandError unless it was answered."""
+    """Print the answer. Raises CommandError when there is none."""
     from prism_planner.cli.show import console
     from prism_planner.nodes.task_client import TaskOutcome
 

@@ -19,7 +19,7 @@ from prism_planner.domains.registry import load_domain
 from prism_planner.domains.trace import PlanTrace
 from prism_planner.evaluation.episode import EXPERT, EpisodeOptions, EpisodeResult, run_episode
 from prism_planner.evaluation.store import EpisodeStore, episode_key
-from prism_planner.language.model import LanguageModel
+from prism_planner.language.model import LanguageModel, LanguageModelError
 from prism_planner.language.registry import load_model, model_digest
 from prism_planner.worlds.envelope import Scenario
 from prism_planner.worlds.scenario import load_scenario
@@ -27,8 +27,10 @@ from prism_planner.worlds.scenario import load_scenario
 OnProgress = Callable[[int, int, int], None]
 """Called with the number of episodes that are finished, those of them that succeeded, and all."""
 
-# Outcomes that say something about the machine, not about the planner: they are not kept.
+# Outcomes that may say more about a machine or an endpoint than about the planner: they are not kept.
 _TRANSIENT = ("cancelled", "model_error")
+# So many model errors one after the other mean that the model is gone, not that tasks are hard.
+_MOST_MODEL_ERRORS = 3
 
 
 class EvaluationError(Exception):
@@ -79,8 +81,9 @@ def evaluate(
     """Run every episode that `store` does not hold; the results of all, in the order of files and tasks.
 
     traces: a directory for the PlanTrace of each episode that is run. Raises ScenarioError,
-    LanguageModelError, UnknownDomainError before the first episode, EvaluationError during them.
+    UnknownDomainError before the first episode, EvaluationError and LanguageModelError at any time.
     """
+    load_domain(config.domain)
     jobs = list(_jobs(config))
     results = {job.key: result for job in jobs if (result := store.get(job.key)) is not None}
     open_jobs = [job for job in jobs if job.key not in results]
@@ -90,14 +93,22 @@ def evaluate(
             on_progress(len(results), sum(result.success for result in results.values()), len(jobs))
 
     tell()
+    model_errors = 0
     with closing(_run(config, open_jobs)) as finished:
         for job, result, trace in finished:
             results[job.key] = result
-            if not any(result.reason.startswith(f"{reason}:") for reason in _TRANSIENT):
+            ending = trace.outcome.reason if trace.outcome is not None else ""
+            if ending not in _TRANSIENT:
                 store.add(job.key, result)
             if traces is not None:
                 trace.write(traces / f"{_file_name(result)}.jsonl")
             tell()
+            model_errors = model_errors + 1 if ending == "model_error" else 0
+            if model_errors == _MOST_MODEL_ERRORS:
+                raise LanguageModelError(
+                    f"{config.model} failed in {model_errors} episodes one after the other, last with: "
+                    f"{result.reason}. Finished episodes are kept: run the same command again"
+                )
     return [results[job.key] for job in jobs]
 
 

@@ -93,16 +93,13 @@ def place_labels(
         return float(x), float(y)
 
     radius = radius_pt * scale
-    taken = [
-        Bbox.from_bounds(x - radius, y - radius, 2 * radius, 2 * radius) for x, y in map(to_pixels, points)
-    ]
+    markers = [to_pixels(point) for point in points]
+    taken = [Bbox.from_bounds(x - radius, y - radius, 2 * radius, 2 * radius) for x, y in markers]
     segments = [(to_pixels(a), to_pixels(b)) for a, b in lines]
 
     def crowd(label: Label) -> int:
-        x, y = to_pixels(label.at)
-        return sum(
-            math.dist((x, y), (b.x0 + radius, b.y0 + radius)) < 80 * scale for b in taken[: len(points)]
-        )
+        here = to_pixels(label.at)
+        return sum(math.dist(here, marker) < 80 * scale for marker in markers)
 
     for label in sorted(labels, key=crowd, reverse=True):
         annotation = axes.annotate(
@@ -114,8 +111,10 @@ def place_labels(
             va="center",
             **label.style,
         )
+        here = to_pixels(label.at)
+        others = [marker for marker in markers if marker != here]
         taken.append(
-            _settle(axes, annotation, origin=to_pixels(label.at), scale=scale, taken=taken, segments=segments)
+            _settle(axes, annotation, origin=here, others=others, scale=scale, taken=taken, segments=segments)
         )
 
 
@@ -124,6 +123,7 @@ def _settle(
     annotation: Annotation,
     *,
     origin: Point,
+    others: Sequence[Point],
     scale: float,
     taken: Sequence[Bbox],
     segments: Sequence[tuple[Point, Point]],
@@ -141,6 +141,7 @@ def _settle(
                 20 * sum(_overlap(box, other) for other in taken)
                 + 0.3 * box.width * box.height * sum(_crosses(box, a, b) for a, b in segments)
                 + 40 * _outside(box, axes.bbox)
+                + 250 * sum(_gap(box, other) <= _gap(box, origin) for other in others)
                 + distance * 3
                 + rank * 2
             )
@@ -161,6 +162,13 @@ def _overlap(a: Bbox, b: Bbox) -> float:
 def _outside(box: Bbox, frame: Bbox) -> float:
     """The area of `box` outside `frame`."""
     return box.width * box.height - _overlap(box, frame)
+
+
+def _gap(box: Bbox, point: Point) -> float:
+    """The distance from the point to the box; 0 inside."""
+    dx = max(box.x0 - point[0], 0.0, point[0] - box.x1)
+    dy = max(box.y0 - point[1], 0.0, point[1] - box.y1)
+    return math.hypot(dx, dy)
 
 
 def _crosses(box: Bbox, a: Point, b: Point) -> bool:
