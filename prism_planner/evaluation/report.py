@@ -81,9 +81,13 @@ def _shown(rate: Rate | None) -> str:
 
 def _caption(summary: Summary) -> str:
     return (
-        f"95% Wilson intervals; {summary.steps} planning steps, median {summary.median_step_s:.3f} s; "
+        f"95% Wilson intervals; {summary.steps} planning steps, median {_seconds(summary.median_step_s)}; "
         f"{summary.invalid_actions} invalid actions"
     )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
 
 
 def _failures(failed: Sequence[EpisodeResult], limit: int) -> Table:

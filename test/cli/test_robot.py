@@ -25,7 +25,7 @@ def domain() -> dict[str, str]:
 
 
 @pytest.fixture
-def stack(tmp_path, domain, prism):
+def stack(tmp_path, domain):
     """`prism up` in the background, on the campus; ended with the test."""
     output = tmp_path / "up.log"
     with output.open("w") as log:
@@ -75,7 +75,8 @@ def test_a_demo_with_bad_input_starts_nothing(refused, tmp_path, arguments, expe
     assert expected in refused("demo", *arguments)
 
 
-def test_tasks_go_to_the_running_stack_and_are_cancelled_by_ctrl_c(stack, prism, domain, tmp_path):
+@pytest.mark.usefixtures("stack")
+def test_tasks_go_to_the_running_stack_and_are_cancelled_by_ctrl_c(prism, domain, tmp_path):
     # At walking speed the robot is on its way for a minute: time enough to interrupt it.
     process = subprocess.Popen(
         [

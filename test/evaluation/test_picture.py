@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from prism_planner.domains.spine import SpineDomain
 from prism_planner.domains.trace import PlanTrace, TraceHeader, TraceOutcome, TraceTurn
+from prism_planner.evaluation.episode import EpisodeOptions, run_episode
 from prism_planner.evaluation.labels import Label, place_labels, spread
 from prism_planner.evaluation.picture import draw_episode, draw_graph
 from prism_planner.evaluation.story import EpisodeStory, true_graph
 from prism_planner.graph.delta import GraphDelta, Node
 from prism_planner.graph.scene_graph import SceneGraph
+from prism_planner.worlds.envelope import Mask
 from prism_planner.worlds.scenario import load_scenario
+from prism_planner.worlds.success import judge
 
+ROOT = Path(__file__).resolve().parents[2]
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
@@ -59,6 +66,23 @@ def test_a_trace_retold(trace):
     assert story.start.regions == ["gate_1", "shed_1"]
     assert story.known.objects == ["bench_1"]
     assert story.answer.startswith("Yes")
+
+
+def test_a_retold_episode_is_judged_as_the_world_judges_it():
+    scenario = load_scenario(ROOT / "scenarios" / "spine" / "outdoor" / "campus_loop.yaml")
+    for number, task in enumerate(scenario.tasks):
+        for limit in (3, 30):
+            result, trace = run_episode(
+                domain=SpineDomain(),
+                model=None,
+                scenario=scenario,
+                task=number,
+                options=EpisodeOptions(mask=Mask(regions=0.3, objects=0.3), max_steps=limit),
+            )
+            verdict = judge(task, EpisodeStory.of(trace).record(scenario.world))
+            assert verdict.success == result.success
+            if result.status == "succeeded":
+                assert verdict.reason == result.reason
 
 
 def test_endings_without_an_answer(trace):
