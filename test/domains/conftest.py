@@ -108,6 +108,7 @@ class LineWorld:
 
     place: str = "a"
     cancel_after: int | None = None
+    gone: bool = False
     steps: list[Skill] = field(default_factory=list)
 
     def observe(self) -> LineObservation:
@@ -120,6 +121,9 @@ class LineWorld:
         if cancel is not None and len(self.steps) == self.cancel_after:
             cancel.cancel()
             cancel.raise_if_cancelled()
+        if self.gone:
+            observation = LineObservation(self.place, feedback=("the robot does not answer",))
+            return StepResult(observation, SkillCode.ROBOT_UNAVAILABLE)
         if skill.target not in PLACES:
             observation = LineObservation(self.place, feedback=(f"{skill.target} is unreachable",))
             return StepResult(observation, SkillCode.UNREACHABLE)

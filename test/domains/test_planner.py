@@ -68,6 +68,19 @@ def test_a_context_that_never_fits_is_a_model_error(domain, world, scripted):
     assert "9 tokens" in trace.outcome.detail
 
 
+def test_a_robot_that_is_gone_ends_the_episode(domain, world, scripted):
+    world.gone = True
+    trace = run(domain, world, scripted("go b", "go c"))
+    assert (trace.outcome.status, trace.outcome.reason) == ("aborted", "world_error")
+    assert trace.outcome.detail == "the robot does not answer"
+    assert trace.turns[-1].code == 500
+
+
+def test_a_task_that_turns_out_not_to_be_understood(domain, world, scripted):
+    trace = run(domain, world, scripted("go b", InvalidTaskError("which place?")))
+    assert (trace.outcome.reason, trace.outcome.detail) == ("invalid_task", "which place?")
+
+
 @pytest.mark.parametrize(
     ("script", "steps"),
     [
