@@ -90,6 +90,26 @@ class Sampler:
         return int((masked / self._temperature + noise).argmax())
 
 
+class PromptLookup:
+    """Guesses what comes next: what followed when the last two tokens occurred before.
+
+    Plans copy names from observations, and reasoning repeats itself from turn to turn.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._known = 0
+        self._after: dict[tuple[int, int], int] = {}
+
+    def guess(self, tokens: list[int]) -> list[int]:
+        """At most `length` tokens. `tokens` must start with the tokens of the call before."""
+        for end in range(max(self._known, 2), len(tokens)):
+            self._after[tokens[end - 2], tokens[end - 1]] = end
+        self._known = len(tokens)
+        start = self._after.get((tokens[-2], tokens[-1])) if len(tokens) > 1 else None
+        return [] if start is None else tokens[start : start + self._length]
+
+
 def _json_grammar(constraint: Constraint) -> str:
     schema = constraint.json_schema
     try:

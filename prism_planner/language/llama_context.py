@@ -12,7 +12,7 @@ import ctypes
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import llama_cpp
@@ -26,6 +26,7 @@ from prism_planner.language.model import LanguageModelError, ModelLoadError
 BATCH = 64
 DEFAULT_CONTEXT_LENGTH = 8192
 _ROWS = 4
+DRAFT = _ROWS - 1
 _ABORTED = 2
 _LOG_ERROR, _LOG_CONTINUED = 3, 5
 
@@ -56,6 +57,7 @@ class LlamaContext:
         check_gguf(path)
         self.path = path
         self.evaluated: list[int] = []
+        self._rows: dict[int, int] = {}  # position -> row of the last batch that has its logits
         self._adapter: ctypes.c_void_p | None = None
         with _loading:
             llama_cpp.llama_log_set(_keep_errors, None)
@@ -145,6 +147,8 @@ class LlamaContext:
         """How many leading tokens are evaluated already."""
         if self.evaluated == tokens[: len(self.evaluated)]:
             return len(self.evaluated)
+        if self.evaluated[: len(tokens)] == tokens:
+            return len(tokens)
         kept = 0
         for ours, theirs in zip(self.evaluated, tokens, strict=False):
             if ours != theirs:
@@ -153,22 +157,31 @@ class LlamaContext:
         return kept
 
     def evaluate(
-        self, tokens: list[int], *, check: Callable[[], None] = lambda: None
+        self,
+        tokens: list[int],
+        *,
+        draft: Sequence[int] = (),
+        check: Callable[[], None] = lambda: None,
     ) -> NDArray[np.float32]:
         """Evaluate `tokens` as the whole sequence and return the logits behind the last, shape [vocabulary].
 
-        Only what follows the common prefix with the sequence evaluated before is computed. `check` is
-        called before each batch and may raise; raises EvaluationAborted after `abort`. Either way, what
-        was computed so far is kept and stays consistent. The array is a view that the next call overwrites.
+        Only what follows the common prefix with the sequence evaluated before is computed. `draft`: a guess
+        of what comes next; as much of it as fits into rows that would be padding is evaluated too, and
+        costs nothing when the sequence does go on like that. `check` is called before each batch and may
+        raise; raises EvaluationAborted after `abort`. Either way, what was computed so far is kept and
+        stays consistent. The array is a view that the next computation overwrites.
         """
-        position = min(self.common_prefix(tokens), len(tokens) - 1)
-        self._truncate(position)
-        row = 0
-        while position < len(tokens):
-            check()
-            row = self._decode(tokens[position : position + BATCH], position)
-            position = len(self.evaluated)
-        pointer = llama_cpp.llama_get_logits_ith(self._context, row)
+        position = self.common_prefix(tokens)
+        if position < len(tokens) or position - 1 not in self._rows:
+            position = min(position, len(tokens) - 1)
+            self._truncate(position)
+            while position < len(tokens):
+                check()
+                batch = tokens[position : position + BATCH]
+                last = position + len(batch) == len(tokens)
+                self._decode(batch, position, draft if last else ())
+                position += len(batch)
+        pointer = llama_cpp.llama_get_logits_ith(self._context, self._rows[len(tokens) - 1])
         return np.ctypeslib.as_array(pointer, (self.vocabulary_size,))
 
     def abort(self) -> None:
@@ -182,28 +195,33 @@ class LlamaContext:
         """Drop all that was evaluated."""
         llama_cpp.llama_memory_clear(self._memory, True)
         self.evaluated = []
+        self._rows = {}
 
-    def _decode(self, tokens: list[int], position: int) -> int:
-        """Evaluate one batch; return the row of its last token."""
+    def _decode(self, tokens: list[int], position: int, draft: Sequence[int]) -> None:
+        """Evaluate one batch, with logits behind its last token and behind each token of the draft."""
         batch, count = self._batch, len(tokens)
-        padded = [*tokens, *([tokens[-1]] * (-count % _ROWS))]
-        batch.n_tokens = len(padded)
-        for row, token in enumerate(padded):
+        padding = -count % _ROWS
+        guess = draft[:padding]
+        real = [*tokens, *guess]
+        rows = [*real, *([tokens[-1]] * (padding - len(guess)))]
+        batch.n_tokens = len(rows)
+        for row, token in enumerate(rows):
             batch.token[row] = token
             batch.pos[row] = position + row
             batch.n_seq_id[row] = 1
             batch.seq_id[row][0] = 0
-            batch.logits[row] = row == count - 1
+            batch.logits[row] = count - 1 <= row < len(real)
+        self._rows = {}
         status = llama_cpp.llama_decode(self._context, batch)
         if status != 0:
             llama_cpp.llama_memory_seq_rm(self._memory, 0, position, -1)
             if status == _ABORTED:
                 raise EvaluationAborted
             raise LanguageModelError(f"llama.cpp failed on {count} tokens (status {status}): {_reason()}")
-        if len(padded) > count:
-            llama_cpp.llama_memory_seq_rm(self._memory, 0, position + count, -1)
-        self.evaluated += tokens
-        return count - 1
+        if len(rows) > len(real):
+            llama_cpp.llama_memory_seq_rm(self._memory, 0, position + len(real), -1)
+        self.evaluated += real
+        self._rows = {position + row: row for row in range(count - 1, len(real))}
 
     def _truncate(self, length: int) -> None:
         if length < len(self.evaluated):
@@ -247,7 +265,7 @@ class LlamaContext:
 
     def close(self) -> None:
         """Free the model and its memory. The context cannot be used afterwards."""
-        if self._context:
+        if self._context is not None:
             llama_cpp.llama_batch_free(self._batch)
             llama_cpp.llama_free(self._context)
             llama_cpp.llama_model_free(self._model)
