@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
 from rclpy.node import Node
 
@@ -80,6 +81,9 @@ class SkillClient:
         if ended is not Waited.DONE or result.result() is None:
             return self._gone(skill, "went away while executing")
         answer = result.result().result
+        succeeded = result.result().status == GoalStatus.STATUS_SUCCEEDED
+        if succeeded != (answer.code == SkillCode.SUCCEEDED):  # an empty result says code 0
+            return self._gone(skill, "failed in")
         return SkillResult(
             SkillCode(answer.code), answer.message, tuple(answer.feedback), answer.graph_revision
         )

@@ -202,9 +202,11 @@ class SkillServer:
             handle.canceled()
         else:
             handle.abort()
-        level = "info" if result.code in (SkillCode.SUCCEEDED, SkillCode.CANCELLED) else "warning"
-        said = " ".join(result.feedback)
-        getattr(self._node.get_logger(), level)(f"{result.code.name}: {said}")
+        said = f"{result.code.name}: {' '.join(result.feedback)}"
+        if result.code in (SkillCode.SUCCEEDED, SkillCode.CANCELLED):
+            self._node.get_logger().info(said)
+        else:
+            self._node.get_logger().warning(said)
         return ExecuteSkill.Result(
             code=int(result.code),
             message=result.message,
