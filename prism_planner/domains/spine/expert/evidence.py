@@ -64,12 +64,13 @@ class Property:
         """What the attributes of a node say; its category says nothing, its name is not an attribute."""
         verdict: bool | None = None
         for key, value in attributes.items():
-            if key != "category":
-                said = self._judge_attribute(_key(key), value)
-                if said is not None and (verdict is None or key in self.keys | self.keys_not or (said and self.grave)):
-                    verdict = said
-                    if _key(key) in self.keys or _key(key) in self.keys_not:
-                        return said
+            said = self._judge_attribute(key_words(key), value) if key != "category" else None
+            if said is None:
+                continue
+            if key_words(key) in self.keys or key_words(key) in self.keys_not:
+                return said
+            if verdict is None or (said and self.grave):
+                verdict = said
         return verdict
 
     def _judge_attribute(self, key: str, value: str) -> bool | None:
@@ -87,12 +88,17 @@ class Property:
         return self.judge_text((yes or no).string[(yes or no).end() :])  # type: ignore[union-attr]
 
 
+COLOURS = frozenset(
+    "red green blue yellow black white grey gray orange purple brown pink silver golden beige".split()
+)
+
 _GENERIC_KEYS = frozenset(
     "description condition state status note notes details appearance observation info remark text view look".split()
 )
 
 
-def _key(key: str) -> str:
+def key_words(key: str) -> str:
+    """An attribute's name in comparable form: `in_use` is "in use"."""
     return " ".join(key.lower().replace("_", " ").replace("-", " ").split())
 
 
@@ -165,6 +171,10 @@ def judge(prop: str, attributes: Mapping[str, str], name: str = "") -> bool | No
     if prop in properties():
         return _judge_cached(prop, tuple(attributes.items()))
     wanted = lemma(prop)
+    if wanted in COLOURS:
+        stated = [v.lower() for k, v in attributes.items() if key_words(k) in ("colour", "color")]
+        if stated:
+            return any(wanted in v for v in stated)
     text = f" {name.replace('_', ' ')} {' '.join(attributes.values())} ".lower()
     match = re.search(rf"(?<!\w){re.escape(wanted)}s?(?!\w)", text)
     if match is None:
@@ -176,6 +186,24 @@ def holds(condition: Condition, attributes: Mapping[str, str], name: str = "") -
     """Whether the condition is met; None when the attributes do not say."""
     said = judge(condition.property, attributes, name)
     return None if said is None else said == condition.value
+
+
+def relevant(attributes: Mapping[str, str], props: Iterable[str]) -> str:
+    """What the attributes say about these properties, in words: "the rear bumper is dented"."""
+    said = []
+    for key, value in attributes.items():
+        if key != "category" and any(judge(p, {key: value}) is not None for p in props):
+            rest = _YES.sub("", value, count=1) if _YES.match(value) else _NO.sub("", value, count=1)
+            said.append(rest.strip(" .,;:-"))
+    return "; ".join(filter(None, said))
+
+
+def words_for(condition: Condition) -> str:
+    """The adjective that states a condition: `free` for `occupied: false`."""
+    entry = properties().get(condition.property)
+    if entry is None:
+        return condition.property if condition.value else f"not {condition.property}"
+    return (entry.positive if condition.value else entry.negative)[0]
 
 
 def query(prop: str) -> str:
@@ -199,7 +227,7 @@ def ownership(attributes: Mapping[str, str]) -> bool | None:
             continue
         if _OWN.search(text):
             return not _NEGATED.search(text[: _OWN.search(text).start()])  # type: ignore[union-attr]
-        if _key(key) in ("owner", "belongs to", "owned by", "property of"):
+        if key_words(key) in ("owner", "belongs to", "owned by", "property of"):
             return None if text.strip() in ("unknown", "", "none", "not known") else False
         if _OTHERS.search(text):
             return False

@@ -41,7 +41,8 @@ class SpineExpert:
     def plan(self, observation: SpineObservation) -> SpinePlan:
         """The plan from here on: the next action, or the answer. Observations arrive in the order of the episode."""
         self._memory.observe(observation, self._last)
-        view = View(observation.graph, self._memory.lost)
+        view = View(observation.graph, self._memory.lost, self._memory.radius)
+        self._memory.radius = view.radius
         try:
             report = self._pursue(view, closing=self._memory.steps >= MAX_STEPS)
         except Next as step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from prism_planner.domains.spine.expert import evidence
 from prism_planner.domains.spine.expert.intent import Target
 from prism_planner.domains.spine.expert.knowledge import knowledge
 from prism_planner.domains.spine.expert.view import View
@@ -83,4 +84,5 @@ def candidates(target: Target, view: View, *, least: int = KIND) -> list[str]:
 def told(target: Target) -> str:
     """The target in words, for the user."""
     words = target.words.replace("_", " ") if number(target.words) is None else target.words
+    words = " ".join([*(evidence.words_for(c) for c in target.conditions), words])
     return words if target.near is None else f"{words} near {told(target.near)}"

@@ -27,13 +27,16 @@ class Deed:
 @dataclass
 class Memory:
     """start: where the robot was first. deeds: what succeeded, in order. failed: what did not, as (verb,
-    target). radius_limits: the widest exploration allowed at a region ("" for all), from refusals."""
+    target). radius_limits: the widest exploration allowed at a region ("" for all), from refusals.
+    radius: the usual exploration radius of the episode, chosen at its start. Lengths are metres.
+    """
 
     start: str = ""
     deeds: list[Deed] = field(default_factory=list)
     failed: set[tuple[str, str]] = field(default_factory=set)
     radius_limits: dict[str, float] = field(default_factory=dict)
     steps: int = 0
+    radius: float = 0.0
 
     def observe(self, observation: SpineObservation, last: Action | None) -> None:
         """Take in an observation; `last` is the action that was decided on before it, if any."""

@@ -46,8 +46,8 @@ _POLITE_START = re.compile(
     r"|(?:check|see|verify|determine|confirm|look|investigate|assess) (?=if|whether|that)|report (?=if|whether|what|where))"
 )
 _POLITE_END = re.compile(
-    r"(?:[ ,;:-]+(?:please|pls|thanks|thank you|thank you very much|thanks a lot|for me|for us|help|help me|asap|now|right now|immediately|quickly|"
-    r"if (?:you can|possible|you could|you do not mind)|as soon as possible|would you|will you|could you|can you|ok|okay|robot|today|right away|"
+    r"(?:,+ ?robot|[ ,;:-]+(?:please|pls|thanks|thank you|thank you very much|thanks a lot|for me|for us|help|help me|asap|now|right now|immediately|quickly|"
+    r"if (?:you can|possible|you could|you do not mind)|as soon as possible|would you|will you|could you|can you|ok|okay|today|right away|"
     r"and (?:report|tell me|let me know|report back)(?: (?:back|to me|what you (?:see|find|found)|about it|your findings))?|at once|"
     r"and stop(?: there)?|and (?:stay|wait) there|or something|or so|somewhere|around here|nearby|anywhere|here|in the (?:area|scene|vicinity|environment|neighbou?rhood)|"
     r"around this area|in this area|over there))+$"
@@ -61,8 +61,8 @@ def trimmed(clause: str) -> str:
     while before != clause:
         before = clause
         clause = _POLITE_START.sub("", clause, count=1).strip(" ,.;:!?-")
-        clause = re.sub(r"^(?:if|whether|that) (?=(?:the|there|my|any|a|i|it|this|those|these|our)\b)", "whether ", clause)
-        clause = re.sub(r"[ ,;:-]+(?:please|thanks|thank you|for me|help|help me|asap|right now|immediately|if possible|robot|right away|now)$", "", clause)
+        clause = re.sub(r"^(?:if|whether|that) (?=(?:the|there|my|any|a|an|i|it|this|that|those|these|our|anyone|anybody|someone|somebody|anything|something|all|some|one|both|each|construction|debris|rain)\b)", "whether ", clause)
+        clause = re.sub(r"(?:,+ ?robot|[ ,;:-]+(?:please|thanks|thank you|for me|help|help me|asap|right now|immediately|if possible|right away|now))$", "", clause)
     return clause
 
 
@@ -99,6 +99,7 @@ _PLAIN = frozenset(
 _FILLER = re.compile(r"^(?:big|large|small|little|huge|tiny|nice|good|suitable|nearby|lost|missing|old|new|certain|actual|entire|whole|favou?rite|decent|proper|possible|visible|local|closest possible|best|"
                      r"lovely|beautiful|great|safe and|parked|known|specific|main one|additional) ")  # fmt: skip
 _VERBISH = re.compile(r"\b(?:is|are|was|were|has|have|had|am|do|does|did|will|would|can|could|should|what|why|how|because|when|if|whether|i|you|we|they)\b")
+_NO_NOUN = re.compile(r"\b(?:and|then|or|but|before|after|me|us|not|to|for|where|somewhere|maybe|probably)\b|[,;]")
 _NOTHING = frozenset(
     "it them this that there here anything something everything one ones me you him her us someone anyone nothing stuff thing things way place somewhere".split()
 )
@@ -177,7 +178,7 @@ def _is_noun(text: str) -> bool:
     words = text.split()
     if not words or len(words) > MAX_WORDS or text in _NOTHING or not re.search(r"[a-z]", text):
         return False
-    return knowledge().exact(text) is not None or not _VERBISH.search(text)
+    return knowledge().exact(text) is not None or not (_VERBISH.search(text) or _NO_NOUN.search(text))
 
 
 def _bare(text: str) -> str:

@@ -62,13 +62,17 @@ def read(task: str) -> Intent:
     context: list[Noun] = []
     for sentence in sentences:
         if (clue := _clues(sentence)) is not None and (len(sentences) > 1 or clue[0]):
-            before = _steps(clue[0], context) if clue[0] else []
+            before = _steps(clue[0]) if clue[0] else []
             clues += clue[1]
             explicit += before or []
             if clue[0] and not before:
                 unread.append(clue[0])
             continue
-        steps = _steps(sentence, context)
+        needed = need(trimmed(sentence)) if re.match(r"there is\b", sentence) and "?" not in sentence else None
+        if needed:
+            needs.append(needed)
+            continue
+        steps = _steps(sentence)
         if steps:
             explicit += steps
         elif steps is None:
@@ -161,7 +165,7 @@ def _check_language(task: str) -> None:
 # Sentences
 
 _STATEMENT = re.compile(
-    r"^(?:i|we|my|our|it|there (?:is|are|was|were)|the|this|that|these|those|because|since|thank|thanks|please|help|hello|hi|hey|he|she|they|you are|good|sorry|today|"
+    r"^(?:kids|children|visitors|guests|students|people|friends|customers|workers|tourists|families|toddlers|everyone|everybody|i|we|my|our|it|there (?:is|are|was|were)|the|this|that|these|those|because|since|thank|thanks|please|help|hello|hi|hey|he|she|they|you are|good|sorry|today|"
     r"tomorrow|tonight|yesterday|some|someone|somebody|a|an|oh|urgent|ok|okay|yes|no|be quick|hurry|be careful|take care|last|when|if|after|before|as|in|on|at|it is)\b"
 )
 
@@ -172,6 +176,7 @@ def _is_statement(sentence: str) -> bool:
 
 
 _CLUE = re.compile(
+    r"^(?:i|we) (?:was|were) (?P<doing>.+?) when (?:i|we) (?:last )?(?:saw|had|used|left|lost|noticed) (?:it|them|that|him|her)(?P<rest>)(?: last)?$|"
     r"(?:^|[,;] ?|\band |\bthat |\bwhich )(?:i|we) (?:think |believe |guess )?(?:(?:i|we) )?(?:may have |might have |must have |probably |had |just |definitely |could have )*"
     r"(?:last (?:saw|had|used|remember|left|seen)(?: seeing| having| using)?|saw|had|left|put|used|forgot|dropped|misplaced|placed|parked|set down)"
     r"(?: (?:it|them|that|him|her|my \w+))?(?: down)?(?: last)?(?P<where> .+)$"
@@ -184,7 +189,7 @@ def _clues(sentence: str) -> tuple[str, list[str]] | None:
     match = _CLUE.search(sentence.strip(" .!?"))
     if match is None:
         return None
-    where = (match["where"] or match["there"] or "").strip()
+    where = (match["where"] or match["there"] or "").strip() or f"while i was {match['doing']}"
     where = re.sub(r"^(?:somewhere|somehow|probably|maybe|yesterday|today|earlier|this morning|last night|it|last) ", "", where)
     found: list[str] = []
     doing = re.match(r"(?:when|while|as|during|before|after) (?:(?:i|we) (?:was|were|had been|am|are) |the |my )?(?P<what>.+)", where)
@@ -243,13 +248,13 @@ _GERUNDS = {
     "explored": "explore", "visited": "visit", "found": "find", "checked": "check", "reached": "reach",
 }  # fmt: skip
 _IDLE = re.compile(
-    r"^(?:tell|report|let|answer|stop|wait|stay|describe it|describe what|come to a stop|do not|done|that is (?:all|it)|help|help me|thanks|thank you|please|hello|hi|hey|ok|okay|yes|no|cheers|it is urgent|hurry(?: up)?|"
+    r"^(?:where (?:can|should|could) (?:i|we) go|what (?:can|should|could|do) (?:i|we) do|what now|any ideas?|can you help|help(?: me)? out|what do you (?:suggest|recommend)|tell|report|let|answer|stop|wait|stay|describe it|describe what|come to a stop|do not|done|that is (?:all|it)|help|help me|thanks|thank you|please|hello|hi|hey|ok|okay|yes|no|cheers|it is urgent|hurry(?: up)?|"
     r"be (?:careful|quick|safe)|take your time|good (?:luck|job|morning|evening)|robot)\b(?: (?:me|us|back|to me|there|for me|what you (?:see|find|saw|found)|know|your findings|the result|about it|please|up|much|very|so|a lot|you|all|when (?:you are )?done|when you get there|"
     r"what it is|what you have (?:seen|found)|how it looks|on it|your|you|everything|touch|anything|the))*$"
 )
 
 
-def _steps(sentence: str, context: list[Noun]) -> list[Intent] | None:
+def _steps(sentence: str) -> list[Intent] | None:
     """The intents of a sentence in their order, empty when it asks for nothing; None when it is not read."""
     sentence = trimmed(sentence)
     if not sentence or _IDLE.match(sentence):
@@ -264,8 +269,13 @@ def _steps(sentence: str, context: list[Noun]) -> list[Intent] | None:
     sentence = _BEFORE.sub(lambda m: f", then {_GERUNDS[m['verb']]}", sentence)
     found: list[Intent] = []
     last: Target | None = None
+    verb = ""
     for part in _THEN.split(sentence):
         read = _conjoined(part, last)
+        if read is None and verb and noun(part) is not None:
+            read = _conjoined(f"{verb} {part}", last)
+        started = _VERB.match(trimmed(part))
+        verb = started.group() if started else verb
         if read is None:
             return [whole] if whole is not None else None
         found += read
@@ -280,11 +290,9 @@ def _conjoined(part: str, last: Target | None) -> list[Intent] | None:
     whole = _read_clause(_pronoun(part, last))
     if whole is not None:
         return [whole]
-    if (listed := _several(part)) is not None:
-        return listed
     pieces = _AND_VERB.split(part)
     if len(pieces) < 2:
-        return None
+        return _several(part)
     found: list[Intent] = []
     for piece in pieces:
         last = next((t for i in reversed(found) if (t := getattr(i, "target", None)) is not None), last)
@@ -323,7 +331,7 @@ def _several(part: str) -> list[Intent] | None:
 # Clauses: the first pattern that fits and whose parts can be read wins.
 
 _GO = (
-    r"(?:go|goto|go over|go back|head|head over|drive|drive over|fly|fly over|move|move over|navigate|travel|proceed|walk|get|return|come|come back|relocate|make your way|find your way|take me|bring me|"
+    r"(?:go|goto|go over|go back|head|head over|drive|drive over|fly|fly over|move|move over|navigate|travel|proceed|walk|get(?= to| over| near| into| back| close)|return|come|come back|relocate|make your way|find your way|take me|bring me|"
     r"lead me|guide me|visit|reach|approach|get close|take us|guide us|lead us|roll|advance|run|be|position yourself|park yourself|hover|stop)"
     r"(?: (?:to|towards?|over to|back to|up to|down to|at|into|over|near|on|by|next to|out to|all the way to|close to|onto|beside|in front of))?"
 )
@@ -353,6 +361,8 @@ _SCENE = r"(?:scene|area|map|environment|world|site|place|building|campus|region
 _WAY = r"(?:path|way|route|road|passage|walkway|access|corridor|hallway|trail|passageway|street|sidewalk|track|walk|aisle)"
 _BLOCKED_WORDS = r"(?:blocked|obstructed|closed(?: off)?|impassable|barricaded|cut off|cordoned off|sealed off)"
 _CLEAR_WORDS = r"(?:clear|open|free|passable|unobstructed|accessible|unblocked|safe(?: to (?:use|take|pass|walk|drive))?|navigable|traversable|drivable|walkable|usable|not blocked|okay|ok|empty|clear of (?:obstacles|obstructions|debris)|free of (?:obstacles|obstructions|debris)|safe to travel)"
+
+_VERB = re.compile(rf"(?:{_MAP}|{_EXPLORE}|{_INSPECT}|{_GO}|{_FIND})(?= )")
 
 _Builder = Callable[[re.Match[str]], Intent | None]
 
@@ -443,11 +453,17 @@ def _find(match: re.Match[str]) -> Intent | None:
     found = noun(text)
     if found is None:
         return None
-    if found.target.words in ("place", "spot", "somewhere", "seat", "area"):
-        return FindPlace(activity="sit", conditions=found.target.conditions) if found.target.words == "seat" else None
+    if found.target.words in ("place", "spot", "somewhere", "area"):
+        return None
+    if (afforded := _AFFORDED.get(knowledge().exact(found.target.words) or "")) is not None:
+        return FindPlace(activity=afforded, conditions=tuple(c for c in found.target.conditions if c.property != "occupied"), near=found.target.near)
     if found.plural and found.target.pick == "all":
         return ListThings(target=found.target)
     return Find(target=found.target)
+
+
+_AFFORDED = {"parking space": "park", "seat": "sit", "work surface": "work"}
+"""Things that are wanted for what one does there, whichever they are."""
 
 
 def _where(match: re.Match[str]) -> Intent | None:
@@ -458,8 +474,12 @@ def _where(match: re.Match[str]) -> Intent | None:
 
 
 def _lost(match: re.Match[str]) -> Intent | None:
-    found = noun(match["np"])
-    return Find(target=found.target) if found else None
+    found = noun(re.sub(r",? ?\b(?:somewhere|maybe|probably|perhaps|possibly|i think),?(?= |$)", "", match["np"]))
+    if found is None:
+        return None
+    # Where it was lost is where to look first, not where it has to be.
+    near = found.target.near
+    return Find(target=found.target.model_copy(update={"near": None}), clues=(near.words,) if near else ())
 
 
 _PLACE_TO = re.compile(
@@ -503,7 +523,7 @@ def _conditions_out(text: str) -> tuple[str, list[Condition]]:
 def _afford(said: tuple[str, str], conditions: list[Condition], near: str | None = None) -> Intent | None:
     name, rest = said
     anchor = None
-    match = re.search(rf"(?:^| )(?:near|next to|beside|by|under|close to|in|at|inside|around|on) (?:the |a |my |an )?(?P<np>[\w ]+)$", rest)
+    match = re.search(rf"(?:^| )(?:near|next to|beside|by|under|close to|in|at|inside|around) (?:the |a |my |an )?(?P<np>[\w ]+)$", rest)
     if match is not None and (concept := knowledge().exact(match["np"].strip())) is not None:
         anchor = Target(words=concept if concept == match["np"] else match["np"].strip())
     if near is not None and (found := _t(re.sub(rf"^ ?{_AROUND} ", "", near))) is not None:
@@ -523,12 +543,12 @@ def _want(match: re.Match[str]) -> Intent | None:
     place = _place_to(text)
     if place is not None:
         return place
+    if (needed := need(match.group())) is not None:
+        return FindPlace(activity=needed)
     found = noun(text)
     if found is None or knowledge().concept(found.target.words) is None:
         return None
-    if re.match(r"(?:break|rest)$", found.target.words):
-        return FindPlace(activity="sit")
-    return Find(target=found.target)
+    return _find(match)
 
 
 def _capacity(match: re.Match[str]) -> Intent | None:
@@ -550,9 +570,11 @@ def _passage(match: re.Match[str]) -> Intent | None:
     goal_ = _t(destination) if destination else None
     if destination and goal_ is None:
         return None
+    by = match["by"] if "by" in match.re.groupindex else None
+    obstacle = None if by is None or re.search(r"thing|obstacle|obstruction", by) else _t(by)
     if goal_ is not None:
         named = re.search(r"\d|_", place)
-        return Passage(destination=goal_, place=_t(place) if named else None, blocked=blocked)
+        return Passage(destination=goal_, place=_t(place) if named else None, obstacle=obstacle, blocked=blocked)
     target = _t(place)
     if target is None:
         return None
@@ -560,7 +582,7 @@ def _passage(match: re.Match[str]) -> Intent | None:
     is_way = concept is not None and knowledge().concepts[concept].is_region
     if not is_way and concept is not None:
         return None
-    return Passage(place=target, blocked=blocked)
+    return Passage(place=target, obstacle=obstacle, blocked=blocked)
 
 
 def _blocking(match: re.Match[str]) -> Intent | None:
@@ -598,7 +620,13 @@ def _hazards(match: re.Match[str]) -> Intent | None:
     where = match["np"] if "np" in match.re.groupindex else None
     if where:
         where = re.sub(r"^(?:for|to) (?:kids|children|people|visitors|us|me|a child|them|humans|everyone)(?: (?:in|at|around|near))? ?", "", where)
-    return Hazards(where=_t(where) if where else None)
+    target = _t(where) if where else None
+    if target is not None and (knowledge().concept(target.words) or "") in _PEOPLE:
+        target = target.near
+    return Hazards(where=target)
+
+
+_PEOPLE = ("person", "child", "visitor", "student", "worker", "pedestrian", "group of people")
 
 
 def _safe(match: re.Match[str]) -> Intent | None:
@@ -616,8 +644,11 @@ def _exists(match: re.Match[str]) -> Intent | None:
     place = _place_to(text)
     if place is not None:
         return place
+    words = text.split()
+    if len(words) > 1 and (stated := conditions_in(words[-1])) is not None and (thing := noun(" ".join(words[:-1]))) is not None:
+        return Exists(target=thing.target.model_copy(update={"conditions": (*thing.target.conditions, *stated)}))
     found = noun(text)
-    if found is None or found.target.words in ("way", "path to"):
+    if found is None or found.target.words in ("way", "objects", "things", "items", "object", "thing"):
         return None
     state = match["state"] if "state" in match.re.groupindex else None
     if state:
@@ -637,7 +668,7 @@ def _ask(match: re.Match[str]) -> Intent | None:
         if conditions is None or len(conditions) > 1:
             continue
         found = noun(subject)
-        if found is None:
+        if found is None or re.match(r"(?:there|it|i|you|we|they)\b", subject):
             continue
         return _ask_about(found, conditions[0], bool(re.match(r"(?:any|some|one of|a|an)\b", subject)))
     return None
@@ -645,6 +676,10 @@ def _ask(match: re.Match[str]) -> Intent | None:
 
 def _ask_about(found: Noun, condition: Condition, any_: bool) -> Intent:
     target = found.target
+    concept = knowledge().concept(target.words)
+    if concept in knowledge().roles.ways and condition.property in ("open", "blocked"):
+        # A road that is open is one that is not blocked.
+        return Passage(place=target, blocked=condition.value == (condition.property == "blocked"))
     if not any_ and found.plural and target.pick == "any":
         target = target.model_copy(update={"pick": "all"})
     return Ask(target=target, condition=condition, any=any_)
@@ -721,7 +756,7 @@ _PATTERNS = _compile([
     (rf"(?:{_GO}) (?:as )?(?:far )(?:to the )?{_DIRECTION}(?: as (?:possible|you can))?", _part),
     (rf"(?:{_GO}) (?:the )?(?:part|side|end|edge|corner|area|region|section) (?:of (?:the )?{_SCENE} )?(?:that is |which is )?(?:(?:farthest|furthest|most|far) )?(?:to |in |towards? )?(?:the )?{_DIRECTION}", _part),
     # Hazards
-    (rf"(?:whether |is |are |was )?(?:there )?(?:is |are )?(?:there )?(?:any ?thing|something|any|some|things?)(?: (?:potentially|that is|that could be|which is|that are|that might be|objects|things|object|items|item|obviously))* ?(?:dangerous|hazardous|unsafe|harmful|risky|a danger|a hazard|risk|danger|hazards?|dangers|risks|safety (?:hazards?|risks?|issues?|concerns?)|that could (?:hurt|harm|injure) (?:\w+ ?)+|that is not safe|that kids should not touch)(?: (?:objects?|things?|items?|materials?|equipment))?(?: (?:around(?: here)?|there|here|nearby))?(?: (?:in|at|on|near|around|inside|for|to) (?P<np>.+))?", _hazards),
+    (rf"(?:whether |is |are |was )?(?:there )?(?:is |are )?(?:there )?(?:any ?thing|something|any|some|things?)(?: (?:here|around here|around|nearby|there))*(?: (?:potentially|that is|that could be|which is|that are|that might be|objects|things|object|items|item|obviously))* ?(?:dangerous|hazardous|unsafe|harmful|risky|a danger|a hazard|risk|danger|hazards?|dangers|risks|safety (?:hazards?|risks?|issues?|concerns?)|that could (?:hurt|harm|injure) (?:\w+ ?)+|that is not safe|that kids should not touch)(?: (?:objects?|things?|items?|materials?|equipment))?(?: (?:around(?: here)?|there|here|nearby))?(?: (?:in|at|on|near|around|inside|for|to) (?P<np>.+))?", _hazards),
     (r"(?:what|which)(?: (?:things|objects|items|equipment))? (?:here |there |around here )?(?:is|are|could be|might be|may be) (?:dangerous|hazardous|unsafe|a hazard|hazards|risky|harmful|a danger)(?: (?:for|to) (?:\w+))?(?: (?:in|at|on|near|around|inside) (?P<np>.+))?", _hazards),
     (r"(?:find|locate|identify|list|report|look for|search for|point out|check for|scan for|detect|look out for|inspect for|watch for|warn me (?:about|of)|what are)(?: me)? (?:any |all |the |all the |potential |possible |some )*(?:hazards?|dangers?|dangerous (?:things|objects|items|stuff|equipment|areas)|hazardous (?:things|objects|items|materials)|safety (?:hazards?|risks?|issues?|problems?)|risks?|threats?|anything (?:dangerous|hazardous|unsafe)|unsafe (?:things|objects|items|conditions))(?: (?:in|at|on|near|around|inside) (?P<np>.+))?", _hazards),
     (r"(?:whether |is )?(?P<np>(?:the|this|that|my|our) [\w ]+?|it)(?: is)? (?:a )?(?:safe|dangerous|hazardous|unsafe|risky)(?: place| area)?(?: (?:for|to) (?:kids|children|visitors|people|me|us|my \w+|a child|enter|visit|walk|play|work|the public|toddlers|my children|my kids)(?: (?:in|there|to (?:visit|enter|play)))?)?", _safe),
@@ -730,7 +765,7 @@ _PATTERNS = _compile([
     (rf"(?:what|which (?:object|thing)) (?:is|are) (?:blocking|obstructing) (?P<np>.+)(?P<what>)", lambda m: Passage(place=_t(m["np"]), blocked=True) if _t(m["np"]) else None),
     (rf"(?:does|do|did|has|have) (?P<what>[\w ]+?) (?:block|obstruct|blocked|obstructed|cut off|closed|close off) (?P<np>.+)", _blocking),
     (rf"(?:whether |is |are |has )?(?:there )?(?P<what>any ?thing|something|an obstacle|any obstacles?|an obstruction|any obstructions?|debris|any debris|construction|any construction|obstacles) (?:on|along|in|blocking|across|obstructing) (?:the |my |our )?{_WAY} (?:to|towards|into) (?P<dest>.+)", _on_way),
-    (rf"(?:whether |is |are )?(?P<way>(?:the |my |our |this |that |any )?(?:[\w-]+ )*?{_WAY}s?(?:[ _]?\d+)?)(?: (?:that leads |leading |going )?(?:to|towards|into|out to|from here to|between here and|out of|up to|toward) (?P<dest>.+?))?(?: is| are| still| currently| being| completely| now| all)* (?P<state>{_CLEAR_WORDS}|{_BLOCKED_WORDS}|not clear)(?: (?:of|from) (?:any )?(?:obstacles|obstructions|debris|traffic|objects|anything|construction))?(?: by (?:anything|something|construction|debris|an obstacle))?(?: for (?:me|us|walking|driving|the robot|vehicles|cars|a \w+|traffic|pedestrians))?(?: to (?:pass|walk|drive|use|go|drive on|walk on))?", _passage),
+    (rf"(?:whether |is |are )?(?P<way>(?:the |my |our |this |that |any )?(?:[\w-]+ )*?{_WAY}s?(?:[ _]?\d+)?)(?: (?:that leads |leading |going )?(?:to|towards|into|out to|from here to|between here and|out of|up to|toward) (?P<dest>.+?))?(?: is| are| still| currently| being| completely| now| all)* (?P<state>{_CLEAR_WORDS}|{_BLOCKED_WORDS}|not clear)(?: (?:of|from) (?:any )?(?:obstacles|obstructions|debris|traffic|objects|anything|construction))?(?: by (?P<by>[\w ]+?))?(?: for (?:me|us|walking|driving|the robot|vehicles|cars|a \w+|traffic|pedestrians))?(?: to (?:pass|walk|drive|use|go|drive on|walk on))?", _passage),
     (rf"(?:is|are) (?:there )?(?:a |any )?(?P<state>{_CLEAR_WORDS}) (?P<way>{_WAY}) (?:to|towards|into|out to) (?P<dest>.+)", _passage),
     (rf"(?:whether )?(?P<way>(?:the |my |our )[\w ]+?) (?:is|are) (?P<state>{_BLOCKED_WORDS}|{_CLEAR_WORDS})(?P<dest>)", _passage),
     (rf"(?:can|could|will|may|do|does) (?:i|we|you|one|people|someone|a person|cars|a car|the robot|my \w+|pedestrians|vehicles|traffic) (?:pass|walk|drive|go|use|take|travel|get|cross|proceed|bike|ride)(?: safely)?(?: (?:through|along|on|down|over|via|across|past|by))? (?P<np>(?:the |this |that )?(?:[\w-]+ )*?(?:{_WAY})(?:[ _]?\d+)?)(?: safely| freely)?", lambda m: Passage(place=_t(m["np"])) if _t(m["np"]) else None),
@@ -738,6 +773,7 @@ _PATTERNS = _compile([
     (r"(?:whether |is |are )?(?:there )?(?:is |are )?(?:there )?(?:any |enough |some |still |a |free |available |more |empty |open |sufficient )*(?:space|room|spot|spots|spaces|place|capacity|places)(?: (?:left|available|free|remaining|anywhere|open|nearby))* (?:to|for me to|for us to|where i can|for|in which to) (?P<verb>(?:park|land|lock|store|leave|camp|parking|sit|work|play|swim).*)", _capacity),
     (r"(?:whether |is |are )?(?:there )?(?:is |are )?(?:there )?(?:any |enough |some |a |free |available |empty |open |still )*(?:parking|parking (?:space|spot|place|bay)s?|car park spaces?|spots?|spaces?|room|space)(?: (?:left|available|free|remaining|open))?(?: for (?:my|a|the|our) (?:car|truck|van|vehicle|suv))?(?: (?:left|available|free|remaining|open|nearby))?(?: (?:in|at|on|near) (?P<np>.+))?", lambda m: _parking(m) if re.search(r"park|car|truck|van|vehicle|suv", m.group()) else None),
     (r"(?:whether |is |are )?(?P<np>(?:the |any |a )?(?:parking lot|car park|lot|parking area|parking|garage)(?:[ _]\d+)?)(?: is| are)? (?:full|at capacity|completely full|packed)", lambda m: Ask(target=_t(m["np"]) or Target(words="parking lot"), condition=Condition(property="full"))),
+    (r"(?:is it|whether it is|would it be|can (?:i|we|you|the drone)|is there (?:a )?(?:safe )?(?:place|space|room)) (?:safe |possible |ok |okay )?(?:to )?(?:safely )?land(?: safely| here| there| now)?", lambda m: Passage(place=Target(words="landing strip", also=("landing pad", "helipad")))),
     # Reachability
     (r"(?:can|could|may|am|are|is|will) (?:i|we|you|the robot|one|someone|a person|my \w+|it|anyone|people|it be possible|it possible)(?: (?:still|even|actually|safely|easily|possibly|able|possible))*(?: to)? (?:get|reach|go|drive|walk|make it|travel|access|navigate|enter|arrive|come|fly)(?: (?:over|through|all the way|across|from here|back|safely))?(?: (?:to|at|into|inside))? (?P<np>.+?)(?: from here)?", _reach),
     (r"(?:whether )?(?:is|are)? ?(?P<np>.+?) (?:is |are )?(?:reachable|accessible|within reach|connected|possible to reach|attainable|approachable)(?: from here| by (?:car|foot|road))?", _reach),
@@ -761,7 +797,7 @@ _PATTERNS = _compile([
     (r"(?:check|inspect|look at|examine|survey|assess|look for|search for|find|look|evaluate|verify)(?: (?P<np>.+?))?(?: for| for any| for signs of| for storm| for water| for rain) (?:any |visible |signs of |storm |water |rain |possible )*damages?", lambda m: _damage_to(m) if m["np"] else None),
     (r"(?:look for|search for|find|report|assess|check for|check|evaluate|inspect|survey) (?:any |the |visible |signs of |storm |water |rain |possible )*damages? (?:to|on|at|of|in) (?P<np>.+)", _damage_to),
     (r"(?:do|does) (?P<np>.+?) (?:have|show|has) (?:any |some |signs of |visible )*(?:damages?|dents?|cracks?|leaks?|scratches|holes)", _damage_to),
-    (r"(?:is|are) (?:there )?(?:anybody|anyone|someone|somebody|a person|people|any people)(?: is| are)? (?:sitting |seated |sleeping |lying |standing |working |using |sat )+(?:on|in|at|under|near)? ?(?P<np>.+)", _on_it),
+    (r"(?:whether )?(?:is|are)? ?(?:there )?(?:anybody|anyone|someone|somebody|a person|people|any people)(?: is| are)? (?:sitting |seated |sleeping |lying |standing |working |using |sat )+(?:on|in|at|under|near)? ?(?P<np>.+)", _on_it),
     # Yes/no about a state
     (rf"(?:whether |{_BE} |did |was |were )(?P<np>(?:the|my|our|any|all|some|those|these|this|that|both|a|an|each|every|one of)? ?[\w' -]+?) (?:{_BE} |been |be |being |seem |look |looks |seems )*(?P<state>(?:not )?[\w -]+)", _ask),
     (r"(?:does|do) (?P<np>.+?) (?:seem|look|appear|appear to be|seem to be|still) (?P<state>(?:not )?[\w -]+)", _ask),
@@ -791,7 +827,8 @@ _PATTERNS = _compile([
     (r"(?:does|do) (?:the |this )?(?:area|scene|place|building|environment|room|campus) have (?P<np>.+)", _exists),
     (r"(?:whether |is |are )(?P<np>(?:a|an|any|some) [\w ]+?)(?: is| are)?(?: (?:around|here|nearby|present|available|in sight|visible|there|anywhere))+", _exists),
     (r"(?:do|does|is|are|has|have) (?:you|we|anybody|anyone) (?:see|notice|have|detect|spot|find) (?P<np>.+)", _exists),
-    (r"(?:check|see|look|verify|determine|scan|search) (?:for|whether there (?:is|are)|if there (?:is|are)) (?P<np>.+)", _exists),
+    (r"(?:check|see|verify|determine) (?:for|whether there (?:is|are)|if there (?:is|are)) (?P<np>.+)", _exists),
+    (r"(?P<np>any (?!one|body|thing)[\w ]+)", _exists),
     (r"(?:check|inspect|look at|scan|survey|examine|search) (?P<place>(?:the|my|our) .+?) for (?:any |some |signs of )?(?P<np>.+)", lambda m: Exists(target=t.model_copy(update={"near": _t(m["place"])})) if (t := _t(m["np"])) and t.near is None and _t(m["place"]) and (c := knowledge().concept(t.words)) and knowledge().concepts[c].is_object else None),
     # Imperatives
     (rf"(?:{_MAP})(?: (?P<np>.+))?", _map),
@@ -800,8 +837,9 @@ _PATTERNS = _compile([
     (rf"(?:{_INSPECT}) (?P<np>.+?)(?: (?:for|to see its|and report its|to find out its|to determine its|to check its|looking for|and tell me its|and tell me about its|to learn its) (?P<query>[\w ]+)| (?:closely|carefully|thoroughly|in detail|up close|more closely))?(?P<q2>)", _inspect),
     (rf"(?:{_GO}) (?:somewhere|a place|any place|a spot|someplace|anywhere) (?P<np>.+)", lambda m: _place_to(f"place {m['np']}")),
     (rf"(?:{_GO}) (?:the )?(?:area|region|place|location|spot|surroundings|vicinity|position) (?:near|around|by|next to|close to|of|where) (?P<np>.+)", _goto),
+    (r"(?:show|tell|lead|guide|point)(?: me| us) the (?:way|route|path|direction|road) (?:to|towards?|into|out to) (?P<np>.+)", _goto),
     (rf"(?:{_GO}) (?P<np>.+)", _goto),
-    (rf"(?:{_FIND}) (?P<np>.+)", _find),
+    (rf"(?:{_FIND})(?: me| us)? (?P<np>.+)", _find),
     (rf"{_WANT} (?P<np>.+)", _want),
     (rf"(?:i|we) (?:am|are) (?:looking|searching|hunting) for (?P<np>.+)", _find),
 ])  # fmt: skip

@@ -153,7 +153,7 @@ class Search:
         if ("explore_region", region) in self._memory.failed:
             return None
         radius = min(radius, self._memory.radius_limit(region))
-        if radius < 2.0 or self._memory.explored.get(region, 0.0) >= radius:
+        if radius < 2.0 or 1.2 * self._memory.explored.get(region, 0.0) > radius:
             return None
         return ExploreRegion(region=region, radius=radius)
 

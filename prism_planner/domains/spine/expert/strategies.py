@@ -298,11 +298,16 @@ class Strategist:
         place = self._view.place(name)
         return name if place is None or place == name else f"{name} at {place}"
 
-    def _facts(self, name: str, limit: int = 90) -> str:
+    def _facts(self, name: str, limit: int = 80) -> str:
         """The attributes of a node in words."""
         attributes = self._view.node(name).attributes
         parts = [v if k == "description" else f"{k}: {v}" for k, v in attributes.items() if k != "category"]
         return _cut("; ".join(parts), limit)
+
+    def _because(self, name: str, *props: str, limit: int = 60) -> str:
+        """What is seen of a node that bears on these properties, after a colon; empty when there is nothing to say."""
+        said = evidence.relevant(self._view.node(name).attributes, props)
+        return f": {_cut(said, limit)}" if said else ""
 
     # Fully specified tasks
 
@@ -362,6 +367,8 @@ class Strategist:
         return Report(f"I explored {here}: I know {' and '.join(found) or 'nothing else'} there.", f"{here} is explored", (here, *near))
 
     def _inspect_it(self, intent: InspectIt) -> Report:
+        if intent.target.pick == "all":
+            return self._inspect_all(intent)
         regions_only = all(self._view.is_region(n) for n in self._ordered(intent.target)) and bool(self._ordered(intent.target))
         name = self._resolve(intent.target, only="" if regions_only else "object")
         if name is None:
@@ -375,6 +382,16 @@ class Strategist:
             return Report(f"I could not inspect {name}.", f"{name} cannot be reached", (name,), found=False)
         facts = self._facts(name)
         return Report(f"I inspected {self._at(name)}: {facts or 'nothing notable'}.", f"{name} is inspected", (name,))
+
+    def _inspect_all(self, intent: InspectIt) -> Report:
+        self._resolve(intent.target, only="object")
+        names = [n for n in self._ordered(intent.target, "object") if self._get_near(n)][:MAX_LOOKS]
+        for name in sorted(names, key=lambda n: (n not in self._memory.inspected, self._view.distance(n))):
+            self._look(name, intent.query or "condition", f"{name} is one of the {told(intent.target)}; inspect it")
+        if not names:
+            return self._missing(intent.target)
+        facts = "; ".join(f"{n}: {self._facts(n, 40) or 'nothing notable'}" for n in names[:4])
+        return Report(f"I inspected {shown(names)}. {facts}.", f"{shown(names)} {_be(names)} inspected", tuple(names))
 
     def _home(self, intent: Home) -> Report:
         if intent.land:
@@ -416,10 +433,10 @@ class Strategist:
             return Report(f"I could not find a place to {activity.verbs[0]}.", f"nothing found that affords to {activity.verbs[0]}", found=False)
         place = self._view.place(name) or name
         self._be_at(place, (name,), f"{name} affords to {activity.verbs[0]}; go to {place}")
-        facts = self._facts(name, 60)
+        facts = self._because(name, *activity.requires, *(c.property for c in intent.conditions))
         return Report(
-            f"You can {activity.verbs[0]} at {self._at(name)}" + (f" ({facts})." if facts else "."),
-            f"{name} affords to {activity.verbs[0]}" + (f"; {_cut(facts, 40)}" if facts else ""),
+            f"You can {activity.verbs[0]} at {self._at(name)}{facts}.",
+            f"{name} affords to {activity.verbs[0]}{_cut(facts, 50)}",
             (name, place),
         )
 
@@ -539,12 +556,13 @@ class Strategist:
 
     def _verdict(self, name: str, intent: Ask) -> Report:
         said = self._state(name, intent.condition)
-        word = _word(intent.condition)
-        facts = self._facts(name, 60)
+        word = evidence.words_for(intent.condition)
         if said is None:
-            return Report(f"I cannot tell whether {self._at(name)} is {word}: {facts or 'nothing shows it'}.", f"{name} shows nothing about it", (name,), found=False)
+            facts = self._facts(name, 60) or "nothing shows it"
+            return Report(f"I cannot tell whether {self._at(name)} is {word}: {facts}.", f"{name} shows nothing about it", (name,), found=False)
         verdict = f"Yes, {self._at(name)} is {word}" if said else f"No, {self._at(name)} is not {word}"
-        return Report(f"{verdict}: {facts}." if facts else f"{verdict}.", f"{name}: {_cut(facts, 60)}", (name,))
+        facts = self._because(name, intent.condition.property)
+        return Report(f"{verdict}{facts}.", f"{name} is {'' if said else 'not '}{word}{_cut(facts, 60)}", (name,))
 
     def _state(self, name: str, condition: Condition) -> bool | None:
         """Whether a node meets a condition, after a look at it and, for a region, at what is there."""
@@ -573,12 +591,12 @@ class Strategist:
                     if not self._search.covered(region):
                         self._survey(region, f"{region} shows {told(target)}; map it to see all of them")
             else:
-                word = _word(condition) if condition.property in evidence.properties() else condition.property
+                word = evidence.words_for(condition)
                 looking = self._looking_for_parts(target)
                 self._go_on(self._search.step(replace(looking, label=f"{word} {looking.label}" if intent.any else looking.label)))
-        word = _word(condition)
+        word = evidence.words_for(condition)
         if true:
-            fact = f": {self._facts(true[0], 50)}" if len(true) == 1 else ""
+            fact = self._because(true[0], condition.property) if len(true) == 1 else ""
             rest = f"; {shown(false)} {_be(false)} not" if false else ""
             return Report(f"Yes, {shown(true)} {_be(true)} {word}{fact}{rest}.", f"{shown(true)} {_be(true)} {word}", tuple(true))
         if false:
@@ -620,8 +638,7 @@ class Strategist:
         for name in there():
             self._look(name, f"is it {told(bare)}", f"{name} is on {self._view.place(name)}; it may be {told(bare)}")
             if all(self._meets(c, name) is not False for c in bare.conditions):
-                facts = self._facts(name, 50)
-                return Report(f"Yes, {self._at(name)}" + (f": {facts}." if facts else "."), f"{name} is {told(bare)} on {self._view.place(name)}", (name,))
+                return Report(f"Yes, there is {self._at(name)}.", f"{name} is {told(bare)} on {self._view.place(name)}", (name,))
         self._sweep(place, bare)
         regions = self._regions_of(place)
         return Report(f"No, there is no {told(bare)} on {shown(regions) or told(place)}.", f"{shown(regions)} mapped, no {told(bare)} seen", tuple(regions))
@@ -629,7 +646,7 @@ class Strategist:
     def _says(self, name: str, target: Target) -> bool:
         """Whether an attribute of a node says that it is the target: `debris: yes, broken wood`."""
         attributes = self._view.node(name).attributes
-        return any(evidence._key(k) in wanted(target).phrases and v.lower().startswith("yes") for k, v in attributes.items())
+        return any(evidence.key_words(k) in wanted(target).phrases and v.lower().startswith("yes") for k, v in attributes.items())
 
     def _regions_of(self, place: Target) -> list[str]:
         """The known regions that a place means; where it is seen from, when it is an object."""
@@ -671,16 +688,16 @@ class Strategist:
             way = self._regions_of(intent.place)
         else:
             return Report("I do not know which way is meant.", "no way was named", found=False)
+        for region in way if goal else ():
+            if self._blocker([region], intent.obstacle) is None and not self._search.covered(region):
+                self._survey(region, f"{region} is on the way to {goal} and is not mapped")
         blocker = self._blocker(way, intent.obstacle)
         if blocker is not None:
             return Report(
-                f"{yes}, {self._at(blocker)} is blocking {label}: {self._facts(blocker, 60)}.",
+                f"{yes}, {self._at(blocker)} is blocking {label}{self._because(blocker, 'blocked')}.",
                 f"{blocker} at {self._view.place(blocker)} blocks the way", (blocker, *way[:2]),
             )  # fmt: skip
         if goal:
-            for region in way:
-                if not self._search.covered(region):
-                    self._survey(region, f"{region} is on the way to {goal} and is not mapped")
             self._be_at(goal, way[:2], f"nothing blocks the way so far; go on to {goal}")
         elif intent.place is not None:
             self._sweep(intent.place, intent.obstacle)
@@ -735,7 +752,7 @@ class Strategist:
             if place is not None and self._get_near(option):
                 blocker = self._blocker(self._way_to(place), None) if self._view.here != place else None
                 if blocker is not None:
-                    return Report(f"No, {self._at(blocker)} is blocking the way to {option}: {self._facts(blocker, 50)}.", f"{blocker} blocks the way", (blocker, option))
+                    return Report(f"No, {self._at(blocker)} is blocking the way to {option}{self._because(blocker, 'blocked')}.", f"{blocker} blocks the way", (blocker, option))
                 if self._be_at(place, (option,), f"{option} is connected; go there to be sure"):
                     return Report(f"Yes, you can get to {option}: I am there now.", f"the robot reached {option}", (option,))
         name = options[0]
@@ -842,14 +859,6 @@ _DIRECTIONS: dict[Direction, tuple[float, float]] = {
     "north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0), "northeast": (1, 1), "northwest": (-1, 1),
     "southeast": (1, -1), "southwest": (-1, -1), "center": (0, 0),
 }  # fmt: skip
-
-
-def _word(condition: Condition) -> str:
-    """The adjective that states a condition."""
-    entry = evidence.properties().get(condition.property)
-    if entry is None:
-        return condition.property if condition.value else f"not {condition.property}"
-    return (entry.positive if condition.value else entry.negative)[0]
 
 
 def _be(names: Iterable[str]) -> str:

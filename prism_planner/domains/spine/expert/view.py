@@ -22,10 +22,13 @@ SPARSE_M = 40.0
 class View:
     """A scene graph seen from where the robot is. Costs one shortest-path search, made when first needed."""
 
-    def __init__(self, graph: SceneGraph, avoid: Iterable[str] = ()) -> None:
+    def __init__(self, graph: SceneGraph, avoid: Iterable[str] = (), radius: float = 0.0) -> None:
+        """avoid: regions that may not be entered. radius: the usual exploration radius in metres, 0 to choose
+        one that suits the graph."""
         self.graph = graph
-        self._avoid = frozenset(avoid)
         self.here = graph.robot_location or next(iter(graph.regions), "")
+        self.radius = radius or self._fitting_radius()
+        self._avoid = frozenset(avoid)
 
     @cached_property
     def regions(self) -> list[str]:
@@ -47,9 +50,8 @@ class View:
                     heapq.heappush(queue, (metres + math.dist(at, self.graph.node(other).coords), other))
         return found
 
-    @cached_property
-    def radius(self) -> float:
-        """A sensible exploration radius: about two connections, in steps of 5 m."""
+    def _fitting_radius(self) -> float:
+        """About two connections, in steps of 5 m."""
         lengths = sorted(self.gap(a, b) for a, b in self.graph.region_connections)
         typical = lengths[len(lengths) // 2] if lengths else self._spacing()
         widest = AERIAL_RADIUS_M if typical > SPARSE_M else GROUND_RADIUS_M
