@@ -1,0 +1,130 @@
+"""Starts the nodes of one robot: the scene graph server, the skill server and the planner.
+
+    ros2 launch prism_planner prism.launch.py robot:=jackal scenario:=campus-loop rviz:=true
+
+`prism up` starts the same nodes with the same parameters where there is no `ros2 launch`. The
+arguments, with examples: `--show-args`, and docs/launch.md.
+"""
+
+import os
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
+from launch.conditions import IfCondition
+from launch.events.process import ProcessExited
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from prism_planner.cli.choices import MODEL_HELP, choose_model, scenario_file
+from prism_planner.nodes.share import PACKAGE, robot_names, share_directory
+from prism_planner.nodes.supervisor import (
+    REMAPPINGS,
+    UNUSABLE_PARAMETERS,
+    StackOptions,
+    new_run_directory,
+    node_environment,
+    parameter_files,
+)
+
+ARGUMENTS = (
+    DeclareLaunchArgument(
+        "robot",
+        default_value="jackal",
+        choices=robot_names(),
+        description="Whose parameters to use: the name of a file in config/.",
+    ),
+    DeclareLaunchArgument(
+        "scenario",
+        default_value="",
+        description="World to simulate: a file, or a shipped name such as campus-loop. Empty: the real robot.",
+    ),
+    DeclareLaunchArgument("model", default_value="", description=MODEL_HELP),
+    DeclareLaunchArgument(
+        "namespace",
+        default_value="",
+        description="Put all names below this one, /tf and /tf_static too, to have several robots.",
+    ),
+    DeclareLaunchArgument(
+        "params_file",
+        default_value="",
+        description="A further parameter file, which wins over the robot's.",
+    ),
+    DeclareLaunchArgument(
+        "run_directory",
+        default_value="",
+        description="Where journal and traces go; an existing one is continued. "
+        "Empty: a new one in ~/.local/state/prism/runs, or in $PRISM_HOME/runs.",
+    ),
+    DeclareLaunchArgument(
+        "use_sim_time",
+        default_value="false",
+        description="Take the time from /clock, as when a bag is replayed.",
+    ),
+    DeclareLaunchArgument(
+        "rviz",
+        default_value="false",
+        description="Show scene graph, plan and path in RViz (apt install ros-jazzy-rviz2).",
+    ),
+)
+
+RESPAWN_DELAY_S = 1.0
+
+
+def generate_launch_description() -> LaunchDescription:
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=start_nodes)])
+
+
+def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """The nodes, for the values that the arguments have. Raises what makes them unusable."""
+    given = {argument.name: context.launch_configurations[argument.name] for argument in ARGUMENTS}
+    use_sim_time = IfCondition(LaunchConfiguration("use_sim_time")).evaluate(context)
+    model, note = choose_model(given["model"] or None)
+    run_directory = Path(given["run_directory"]).expanduser() if given["run_directory"] else new_run_directory()
+    options = StackOptions(
+        robot=given["robot"],
+        scenario=scenario_file(given["scenario"]) if given["scenario"] else None,
+        model=model,
+        namespace=given["namespace"],
+        use_sim_time=use_sim_time,
+        parameter_files=(Path(given["params_file"]).expanduser(),) if given["params_file"] else (),
+    )
+    files = parameter_files(options, run_directory)
+    environment = node_environment(options)
+    if "launch-prefix" in context.launch_configurations:
+        environment.pop(PARENT_VARIABLE)  # the prefix, a debugger say, is the parent
+    nodes = [
+        Node(
+            package=PACKAGE,
+            executable=name,
+            name=name,
+            namespace=options.namespace,
+            parameters=[str(file) for file in files[name]],
+            remappings=REMAPPINGS,
+            additional_env=environment,
+            output="screen",
+            respawn=True,
+            respawn_delay=RESPAWN_DELAY_S,
+            on_exit=stop_if_unusable,
+        )
+        for name in options.nodes
+    ]
+    rviz = Node(
+        package="rviz2",
+        executable="rviz2",
+        name="rviz2",
+        namespace=options.namespace,
+        arguments=["-d", str(share_directory() / "config" / "prism.rviz")],
+        parameters=[{"use_sim_time": use_sim_time}],
+        remappings=REMAPPINGS,
+        condition=IfCondition(LaunchConfiguration("rviz")),
+    )
+    said = [note] if note else []
+    said.append(f"Journal and traces are in {run_directory}")
+    return [*(LogInfo(msg=text) for text in said), *nodes, rviz]
+
+
+def stop_if_unusable(event: ProcessExited, context: LaunchContext) -> None:  # noqa: ARG001 - the signature of a handler
+    """End everything, with an error, when a node would fail again however often it is started."""
+    if event.returncode == UNUSABLE_PARAMETERS:
+        raise RuntimeError(f"{event.process_name} cannot run with its parameters; see what it said above")
