@@ -30,11 +30,6 @@ make_venv() {
 }
 
 install_packages() {
-  # A package whose installation was cut short looks installed, but has no record of its files.
-  local info
-  for info in "$venv"/lib/python3*/site-packages/*.dist-info; do
-    [[ -e $info/RECORD || ! -d $info ]] || rm -r "$info"
-  done
   # shellcheck disable=SC2086
   pip_install $(printf -- '-r %s ' requirements/{runtime,ros,dev}.in)
 }
@@ -80,6 +75,11 @@ check_imports() {
 # ---------------------------------------------------------------- what the steps share
 
 pip_install() {
+  # A package whose installation was cut short looks installed, but has no record of its files.
+  local info
+  for info in "$venv"/lib/python3*/site-packages/*.dist-info; do
+    [[ -e $info/RECORD || ! -d $info ]] || rm -r "$info"
+  done
   "$venv/bin/python" -m pip install --constraint requirements/lock.txt "$@"
 }
 
