@@ -151,7 +151,7 @@ def test_every_subpackage_and_its_data_are_built(tmp_path: Path) -> None:
     pytest.importorskip("wheel")
     source = tmp_path / "source"
     shutil.copytree(
-        ROOT / "prism_planner", source / "prism_planner", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "prism_planner", source / "prism_planner", ignore=shutil.ignore_patterns("__pycache__", ".*")
     )
     for name in ("setup.py", "setup.cfg", "package.xml", "resource", "LICENSE"):
         path = ROOT / name
