@@ -1,9 +1,10 @@
-"""Starts the nodes of one robot: the scene graph server, the skill server and the planner.
+"""Starts the nodes of one robot: scene graph server, skill server, planner and, if wanted, RViz.
 
-    ros2 launch prism_planner prism.launch.py robot:=jackal scenario:=campus-loop rviz:=true
+A simulated Jackal:    ros2 launch prism_planner prism.launch.py scenario:=campus-loop rviz:=true
+The real one, on Nav2: ros2 launch prism_planner prism.launch.py robot:=jackal
+Arguments:             ros2 launch prism_planner prism.launch.py --show-args
 
-`prism up` starts the same nodes with the same parameters where there is no `ros2 launch`. The
-arguments, with examples: `--show-args`, and docs/launch.md.
+`prism up` starts the same nodes with the same parameters where there is no `ros2 launch`.
 """
 
 import os
@@ -16,14 +17,13 @@ from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from prism_planner.cli.choices import MODEL_HELP, choose_model, scenario_file
-from prism_planner.nodes.share import PACKAGE, robot_names, share_directory
+from prism_planner.nodes.runtime import PARENT_VARIABLE
+from prism_planner.nodes.share import PACKAGE, find_scenario, robot_names, share_directory
 from prism_planner.nodes.supervisor import (
     REMAPPINGS,
     UNUSABLE_PARAMETERS,
     StackOptions,
     new_run_directory,
-    node_environment,
     parameter_files,
 )
 
@@ -37,9 +37,15 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "scenario",
         default_value="",
-        description="World to simulate: a file, or a shipped name such as campus-loop. Empty: the real robot.",
+        description="World to simulate: a file, or the name of a shipped one, e.g. campus-loop. "
+        "Empty: the real robot is driven.",
     ),
-    DeclareLaunchArgument("model", default_value="", description=MODEL_HELP),
+    DeclareLaunchArgument(
+        "model",
+        default_value="auto",
+        description="Who plans: a name in models/registry.yaml, a .gguf file, openai:NAME, expert, "
+        "or auto: the distilled model of the domain, the expert while there is none.",
+    ),
     DeclareLaunchArgument(
         "namespace",
         default_value="",
@@ -59,7 +65,7 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         "use_sim_time",
         default_value="false",
-        description="Take the time from /clock, as when a bag is replayed.",
+        description="Take the time from /clock, as when a bag is played.",
     ),
     DeclareLaunchArgument(
         "rviz",
@@ -76,23 +82,22 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """The nodes, for the values that the arguments have. Raises what makes them unusable."""
+    """The nodes, once the arguments have their values. Raises ValueError for unusable ones."""
     given = {argument.name: context.launch_configurations[argument.name] for argument in ARGUMENTS}
     use_sim_time = IfCondition(LaunchConfiguration("use_sim_time")).evaluate(context)
-    model, note = choose_model(given["model"] or None)
-    run_directory = Path(given["run_directory"]).expanduser() if given["run_directory"] else new_run_directory()
     options = StackOptions(
         robot=given["robot"],
-        scenario=scenario_file(given["scenario"]) if given["scenario"] else None,
-        model=model,
+        scenario=find_scenario(given["scenario"]) if given["scenario"] else None,
+        model=given["model"],
         namespace=given["namespace"],
         use_sim_time=use_sim_time,
         parameter_files=(Path(given["params_file"]).expanduser(),) if given["params_file"] else (),
     )
-    files = parameter_files(options, run_directory)
-    environment = node_environment(options)
-    if "launch-prefix" in context.launch_configurations:
-        environment.pop(PARENT_VARIABLE)  # the prefix, a debugger say, is the parent
+    run_directory = Path(given["run_directory"]).expanduser() if given["run_directory"] else new_run_directory()
+    files = parameter_files(options, run_directory.resolve())
+    environment = {"PYTHONUNBUFFERED": "1"}
+    if "launch-prefix" not in context.launch_configurations:  # it, a debugger say, would be their parent
+        environment[PARENT_VARIABLE] = str(os.getpid())
     nodes = [
         Node(
             package=PACKAGE,
@@ -119,12 +124,10 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         remappings=REMAPPINGS,
         condition=IfCondition(LaunchConfiguration("rviz")),
     )
-    said = [note] if note else []
-    said.append(f"Journal and traces are in {run_directory}")
-    return [*(LogInfo(msg=text) for text in said), *nodes, rviz]
+    return [LogInfo(msg=f"Journal and traces are in {run_directory}"), *nodes, rviz]
 
 
-def stop_if_unusable(event: ProcessExited, context: LaunchContext) -> None:  # noqa: ARG001 - the signature of a handler
+def stop_if_unusable(event: ProcessExited, context: LaunchContext) -> None:  # noqa: ARG001 - a handler's signature
     """End everything, with an error, when a node would fail again however often it is started."""
     if event.returncode == UNUSABLE_PARAMETERS:
         raise RuntimeError(f"{event.process_name} cannot run with its parameters; see what it said above")

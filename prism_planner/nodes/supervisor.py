@@ -26,10 +26,15 @@ from prism_planner.nodes.share import robot_parameters
 
 NODES = ("scene_graph_server", "skill_server", "slm_planner")
 
+REMAPPINGS = (("/tf", "tf"), ("/tf_static", "tf_static"))
+"""The only names that are not relative; so they too go below the namespace of a robot."""
+
+UNUSABLE_PARAMETERS = 2
+"""The exit code of a node that would fail again if it were started again."""
+
 OnLog = Callable[[str, str], None]
 """Called with a node's name and one line of its output."""
 
-_UNUSABLE_PARAMETERS = 2  # the exit code of a node that would fail again
 _POLL_S = 0.1
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 _STEADY_AFTER_S = 30.0
@@ -197,6 +202,31 @@ def new_run_directory() -> Path:
     return home / "runs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
 
 
+def parameter_files(options: StackOptions, run_directory: Path) -> dict[str, list[Path]]:
+    """The parameter files of every node, in the order in which they apply; those of this run are written.
+
+    Raises ValueError for a robot or a file that does not exist.
+    """
+    files = [robot_parameters(options.robot), *options.parameter_files]
+    for path in files:
+        if not path.is_file():
+            raise ValueError(f"{path}: there is no such parameter file")
+    run_directory.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for node in options.nodes:
+        values = _run_parameters(options, run_directory).get(node, {}) | dict(
+            options.parameters.get(node, {})
+        )
+        if options.use_sim_time:
+            values["use_sim_time"] = True
+        found[node] = list(files)
+        if values:
+            path = run_directory / f"{node}.yaml"
+            path.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}), encoding="utf-8")
+            found[node].append(path)
+    return found
+
+
 class _Process:
     """The process of one node, started again when it dies."""
 
@@ -257,7 +287,7 @@ class _Process:
         self._process = None
         state = self._state
         state.exit_code, state.pid, state.ready = process.returncode, None, None
-        if process.returncode == _UNUSABLE_PARAMETERS:
+        if process.returncode == UNUSABLE_PARAMETERS:
             state.gave_up = True
         else:
             steady = time.monotonic() - self._started > _STEADY_AFTER_S
@@ -328,25 +358,16 @@ def _pump(selector: selectors.BaseSelector, timeout_s: float) -> None:
 
 
 def _commands(options: StackOptions, run_directory: Path) -> dict[str, list[str]]:
-    files = [robot_parameters(options.robot), *options.parameter_files]
-    run_directory.mkdir(parents=True, exist_ok=True)
-    own = _run_parameters(options, run_directory)
-    commands = {}
-    for node in options.nodes:
-        values = {**own.get(node, {}), **options.parameters.get(node, {})}
-        if options.use_sim_time:
-            values["use_sim_time"] = True
-        arguments = []
-        for path in files:
-            arguments += ["--params-file", str(path)]
-        if values:
-            path = run_directory / f"{node}.yaml"
-            path.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}), encoding="utf-8")
-            arguments += ["--params-file", str(path)]
-        if options.namespace.strip("/"):
-            arguments += ["--remap", f"__ns:=/{options.namespace.strip('/')}"]
-        commands[node] = [sys.executable, "-m", f"prism_planner.nodes.{node}", "--ros-args", *arguments]
-    return commands
+    namespace = options.namespace.strip("/")
+    names = [f"{source}:={target}" for source, target in REMAPPINGS]
+    names += [f"__ns:=/{namespace}"] if namespace else []
+    remappings = [argument for name in names for argument in ("--remap", name)]
+    return {
+        node: [sys.executable, "-m", f"prism_planner.nodes.{node}", "--ros-args"]
+        + [argument for file in files for argument in ("--params-file", str(file))]
+        + remappings
+        for node, files in parameter_files(options, run_directory).items()
+    }
 
 
 def _run_parameters(options: StackOptions, run_directory: Path) -> dict[str, dict[str, Any]]:
