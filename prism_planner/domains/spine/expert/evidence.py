@@ -11,16 +11,54 @@ from prism_planner.domains.spine.expert.intent import Condition
 from prism_planner.domains.spine.expert.knowledge import data
 from prism_planner.domains.spine.expert.words import lemma
 
-_NEGATORS = (
-    "not no never without none nothing neither nor cannot hardly nobody zero 0 isn't aren't wasn't weren't "
-    "hasn't haven't don't doesn't didn't can't won't un free-of little barely almost-none unlikely"
-).split()
-_NEGATED = re.compile(rf"(?:\b(?:{'|'.join(map(re.escape, _NEGATORS))})|n't|\b(?:free|clear|clean|empty) of|\bfree from)"
-                      r"(?:\s+(?!but\b|and\b|however\b)[\w'-]+){0,3}\s*$")  # fmt: skip
-_NEGATED_AFTER = re.compile(r"^(?:\s+\w+)?\s+(?:not|no longer|nowhere|was removed|were removed|has been removed|removed)\b|^-free\b")
+_NEGATORS = [
+    "not",
+    "no",
+    "never",
+    "without",
+    "none",
+    "nothing",
+    "neither",
+    "nor",
+    "cannot",
+    "hardly",
+    "nobody",
+    "zero",
+    "0",
+    "isn't",
+    "aren't",
+    "wasn't",
+    "weren't",
+    "hasn't",
+    "haven't",
+    "don't",
+    "doesn't",
+    "didn't",
+    "can't",
+    "won't",
+    "un",
+    "free-of",
+    "little",
+    "barely",
+    "almost-none",
+    "unlikely",
+]
+_NEGATED = re.compile(
+    rf"(?:\b(?:{'|'.join(map(re.escape, _NEGATORS))})|n't|\b(?:free|clear|clean|empty) of|"
+    r"\bfree from)"
+    r"(?:\s+(?!but\b|and\b|however\b)[\w'-]+){0,3}\s*$"
+)
+_NEGATED_AFTER = re.compile(
+    r"^(?:\s+\w+)?\s+(?:not|no longer|nowhere|was removed|were removed|has been removed|"
+    r"removed)\b|^-free\b"
+)
 _CLAUSES = re.compile(r"[.;,:()]|\bbut\b|\bhowever\b|\balthough\b|\bthough\b")
 _YES = re.compile(r"^\s*(?:yes|true|y|full|fully|present)\b[\s,.;:-]*", re.I)
-_NO = re.compile(r"^\s*(?:no(?=\s*(?:[,.;:-]|$|it\b|they\b|there\b))|false|none|n|0|zero|nil|nothing|absent)\b[\s,.;:-]*", re.I)
+_NO = re.compile(
+    r"^\s*(?:no(?=\s*(?:[,.;:-]|$|it\b|they\b|there\b))|false|none|n|0|zero|nil|nothing|"
+    r"absent)\b[\s,.;:-]*",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +90,11 @@ class Property:
         found: list[tuple[int, bool]] = []
         # Phrases against are taken first: "not in use" and "no free space" are not also a sign for.
         for pattern, meaning in ((self.against, False), (self.for_, True)):
-            def note(match: re.Match[str], meaning: bool = meaning) -> str:
-                negated = _NEGATED.search(clause[: match.start()]) or _NEGATED_AFTER.search(clause[match.end() :])
-                found.append((match.start(), meaning != bool(negated)))
-                return " " * len(match.group())
-
-            clause = pattern.sub(note, clause)
+            for match in list(pattern.finditer(clause)):
+                before, after = clause[: match.start()], clause[match.end() :]
+                negated = bool(_NEGATED.search(before) or _NEGATED_AFTER.search(after))
+                found.append((match.start(), meaning != negated))
+                clause = before + " " * len(match.group()) + after
         return [meaning for _, meaning in sorted(found)]
 
     def judge(self, attributes: Mapping[str, str]) -> bool | None:
@@ -82,18 +119,52 @@ class Property:
             said = self.judge_text(value)
             if said is not None:
                 return said
-            return meaning != bool(_NEGATED.search(value.lower() + " ") or value.strip().lower().startswith(("almost none", "not ", "no ")))
+            return meaning != bool(
+                _NEGATED.search(value.lower() + " ")
+                or value.strip().lower().startswith(("almost none", "not ", "no "))
+            )
         if key == "description" or not (yes or no):
             return self.judge_text(f"{key} {value}" if key not in _GENERIC_KEYS else value)
         return self.judge_text((yes or no).string[(yes or no).end() :])  # type: ignore[union-attr]
 
 
 COLOURS = frozenset(
-    "red green blue yellow black white grey gray orange purple brown pink silver golden beige".split()
+    [
+        "red",
+        "green",
+        "blue",
+        "yellow",
+        "black",
+        "white",
+        "grey",
+        "gray",
+        "orange",
+        "purple",
+        "brown",
+        "pink",
+        "silver",
+        "golden",
+        "beige",
+    ]
 )
 
 _GENERIC_KEYS = frozenset(
-    "description condition state status note notes details appearance observation info remark text view look".split()
+    [
+        "description",
+        "condition",
+        "state",
+        "status",
+        "note",
+        "notes",
+        "details",
+        "appearance",
+        "observation",
+        "info",
+        "remark",
+        "text",
+        "view",
+        "look",
+    ]
 )
 
 
@@ -125,7 +196,9 @@ def _property(name: str, entry: dict[str, list[str]]) -> Property:
 
 def _texts(entries: Iterable[object]) -> tuple[str, ...]:
     # YAML reads a bare `on` or `off` as a truth value.
-    return tuple({True: "on", False: "off"}.get(e, str(e)) if isinstance(e, bool) else str(e) for e in entries)
+    return tuple(
+        {True: "on", False: "off"}.get(e, str(e)) if isinstance(e, bool) else str(e) for e in entries
+    )
 
 
 def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
@@ -154,7 +227,9 @@ def adjective(words: str) -> Condition | None:
 def adjectives_of(prop: str) -> dict[str, bool]:
     """The words that state a property (true) or its opposite (false)."""
     entry = properties()[prop]
-    return {word: value for words, value in ((entry.negative, False), (entry.positive, True)) for word in words}
+    return {
+        word: value for words, value in ((entry.negative, False), (entry.positive, True)) for word in words
+    }
 
 
 @lru_cache(maxsize=8192)
@@ -214,8 +289,10 @@ def query(prop: str) -> str:
 
 _OWN = re.compile(r"\b(?:you|your|yours|user|users|user's|the user|mine|my)\b")
 _OTHERS = re.compile(
-    r"\b\w+'s\b|\b(?:taxi|cab|permit|rental|rented|company|police|staff|faculty|visitor|delivery|belongs to|owned by|"
-    r"name tag|somebody else|someone else|neighbou?r|official|public|municipal|city|fleet|patrol|stray|guard)\b"
+    r"\b\w+'s\b|\b(?:taxi|cab|permit|rental|rented|company|police|staff|faculty|visitor|"
+    r"delivery|belongs to|owned by|"
+    r"name tag|somebody else|someone else|neighbou?r|official|public|municipal|city|fleet|"
+    r"patrol|stray|guard)\b"
 )
 
 

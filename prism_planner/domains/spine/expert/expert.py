@@ -8,9 +8,10 @@ from pydantic import ValidationError
 
 from prism_planner.domains.domain import InvalidTaskError
 from prism_planner.domains.spine.actions import Action, Answer, SpineObservation, SpinePlan
+from prism_planner.domains.spine.expert.goals import goal
 from prism_planner.domains.spine.expert.intent import INTENT, Intent, Sequence
 from prism_planner.domains.spine.expert.memory import Memory
-from prism_planner.domains.spine.expert.reading import goal, read
+from prism_planner.domains.spine.expert.reading import read
 from prism_planner.domains.spine.expert.strategies import Next, Report, Strategist
 from prism_planner.domains.spine.expert.view import View
 
@@ -31,7 +32,7 @@ class SpineExpert:
 
     def __init__(self, task: str, intent: dict[str, Any] | None = None) -> None:
         self.intent = read(task) if intent is None else _validated(intent)
-        self._goal = goal(self.intent, task)[:_GOAL_CHARACTERS]
+        self._goal = goal(self.intent)[:_GOAL_CHARACTERS]
         self._memory = Memory()
         self._last: Action | None = None
         self._step = 0
@@ -39,7 +40,7 @@ class SpineExpert:
         self._reports: list[Report] = []
 
     def plan(self, observation: SpineObservation) -> SpinePlan:
-        """The plan from here on: the next action, or the answer. Observations arrive in the order of the episode."""
+        """The next action, or the answer. Observations arrive in the order of the episode."""
         self._memory.observe(observation, self._last)
         view = View(observation.graph, self._memory.lost, self._memory.radius)
         self._memory.radius = view.radius
@@ -69,7 +70,9 @@ class SpineExpert:
         return SpinePlan(
             primary_goal=self._goal,
             relevant_graph=tuple(relevant),
-            reasoning=reason if len(reason) <= _REASON_CHARACTERS else reason[: _REASON_CHARACTERS - 3] + "...",
+            reasoning=reason
+            if len(reason) <= _REASON_CHARACTERS
+            else reason[: _REASON_CHARACTERS - 3] + "...",
             plan=(action,),
         )
 

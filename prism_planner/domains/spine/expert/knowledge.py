@@ -66,9 +66,7 @@ class Roles:
 class Knowledge:
     """All of it, with lookup by words."""
 
-    def __init__(
-        self, concepts: dict[str, Concept], activities: dict[str, Activity], roles: Roles
-    ) -> None:
+    def __init__(self, concepts: dict[str, Concept], activities: dict[str, Activity], roles: Roles) -> None:
         self.concepts = concepts
         self.activities = activities
         self.roles = roles
@@ -82,7 +80,7 @@ class Knowledge:
         self._concept = lru_cache(maxsize=16384)(self._find_concept)
 
     def concept(self, words: str) -> str | None:
-        """The concept that a name or noun phrase names: its longest known ending, else its longest known part."""
+        """The concept that a name or noun phrase names: its longest known ending, else part."""
         return self._concept(words)
 
     def exact(self, words: str) -> str | None:

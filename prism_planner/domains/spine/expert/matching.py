@@ -38,7 +38,9 @@ def fit(target: Target, name: str, view: View) -> int:
     want = wanted(target)
     node = view.node(name)
     is_region = node.kind == "region"
-    return _fit(want, node.name, node.category, node.attributes.get("description", ""), view.concepts(name), is_region)
+    return _fit(
+        want, node.name, node.category, node.attributes.get("description", ""), view.concepts(name), is_region
+    )
 
 
 @lru_cache(maxsize=65536)

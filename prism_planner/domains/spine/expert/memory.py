@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from prism_planner.domains.spine.actions import Action, Answer, ExploreRegion, Inspect, SpineObservation
 
 _DONE = re.compile(
-    r"(?P<deed>mapped|explored|inspected|arrived at|already at) (?P<name>.+?)(?: within (?P<radius>[\d.]+) m)?(?::|$)"
+    r"(?P<deed>mapped|explored|inspected|arrived at|already at) (?P<name>.+?)(?: within "
+    r"(?P<radius>[\d.]+) m)?(?::|$)"
 )
 _LIMIT = re.compile(r"\b(?P<scope>up to|at most) (?P<metres>\d+(?:\.\d+)?)(?: m| metres| meters)?\b")
 

@@ -10,16 +10,30 @@ from functools import lru_cache
 from prism_planner.domains.spine.expert import evidence
 from prism_planner.domains.spine.expert.intent import Condition, Pick, Target
 from prism_planner.domains.spine.expert.knowledge import knowledge
-from prism_planner.domains.spine.expert.words import lemma, singular
+from prism_planner.domains.spine.expert.words import singular
 
 _CONTRACTIONS = (
-    (r"\b(what|where|who|how|there|here|that|it|he|she)'s\b", r"\1 is"), (r"\bi'm\b", "i am"), (r"\bi've\b", "i have"),
-    (r"\bi'd (?=like|love|prefer)", "i would "), (r"\bi'd\b", "i had"), (r"\bi'll\b", "i will"), (r"\bwe're\b", "we are"),
-    (r"\bwe'd (?=like|love)", "we would "), (r"\bwe've\b", "we have"), (r"\bwe'll\b", "we will"), (r"\bthey're\b", "they are"),
-    (r"\byou're\b", "you are"), (r"\bcan't\b|\bcan ?not\b", "can not"), (r"\bwon't\b", "will not"), (r"\b(\w+)n't\b", r"\1 not"),
-    (r"\blet's\b", "let us"), (r"\bwanna\b", "want to"), (r"\bgonna\b", "going to"), (r"\bgotta\b", "have to"),
+    (r"\b(what|where|who|how|there|here|that|it|he|she)'s\b", r"\1 is"),
+    (r"\bi'm\b", "i am"),
+    (r"\bi've\b", "i have"),
+    (r"\bi'd (?=like|love|prefer)", "i would "),
+    (r"\bi'd\b", "i had"),
+    (r"\bi'll\b", "i will"),
+    (r"\bwe're\b", "we are"),
+    (r"\bwe'd (?=like|love)", "we would "),
+    (r"\bwe've\b", "we have"),
+    (r"\bwe'll\b", "we will"),
+    (r"\bthey're\b", "they are"),
+    (r"\byou're\b", "you are"),
+    (r"\bcan't\b|\bcan ?not\b", "can not"),
+    (r"\bwon't\b", "will not"),
+    (r"\b(\w+)n't\b", r"\1 not"),
+    (r"\blet's\b", "let us"),
+    (r"\bwanna\b", "want to"),
+    (r"\bgonna\b", "going to"),
+    (r"\bgotta\b", "have to"),
     (r"\b(i|we) (?:can not|could not|did not|do not know where i) (?:find|locate) ", r"\1 lost "),
-)  # fmt: skip
+)
 
 
 def clean(text: str) -> str:
@@ -32,24 +46,41 @@ def clean(text: str) -> str:
 
 
 _POLITE_START = re.compile(
-    r"^(?:(?:please|pls|plz|kindly|hey|hi|hello|dear|robot|rover|jackal|drone|husky|buddy|ok|okay|so|well|now|first|firstly|next|also|"
-    r"and|then|thank you|thanks|excuse me|sorry|oh|um|uh|alright|right|quick question|question|just|simply|quickly|carefully|again|finally|"
-    r"good (?:morning|afternoon|evening)|help(?=[ ,]*(?:i|my|where)\b)|oh no|ugh|urgent|emergency|attention|mission|task|command|instruction|goal)\b[ ,:;!.-]*"
-    r"|(?:can|could|would|will) you (?:please |kindly |perhaps |maybe |possibly |just |quickly )*(?!be )(?=\w)"
-    r"|would you mind |do you mind |do you think you (?:can|could) |are you able to |is it possible for you to "
-    r"|(?:i|we) (?:would|'d) (?:really )?(?:like|love) (?:you|the robot) to |(?:i|we) (?:really )?(?:want|need|would like) (?:you|the robot) to "
-    r"|(?:your|the) (?:task|job|mission|goal|objective) is to |you (?:should|must|have to|need to|can|will) |try to |be so kind (?:as|and) to |be a dear and "
-    r"|(?:go ahead|come on|let us) and |let us |go and |go (?=inspect|map|explore|check|find|look|see|examine|get|search|to )(?!to )|come and "
-    r"|(?:help|assist) (?:me|us)(?: to| with| in)? (?=\w)|(?:make sure|be sure|remember) (?:to|you) |do me a favou?r and |proceed to |i wonder if you (?:can|could) "
-    r"|(?:i|we) (?:wonder|am wondering|was wondering) (?:if|whether) |(?:can|could) you (?:tell|show) (?:me|us) |(?:tell|show|let) (?:me|us) (?:know )?"
-    r"(?=if|whether|what|where|how|which|is|are|has|a place)|do you (?:know|see|think)(?: if| whether)? (?=where|what|if|whether|there|the|my|any|a )|find out (?=if|whether|what|where|how|which)"
-    r"|(?:check|see|verify|determine|confirm|look|investigate|assess) (?=if|whether|that)|report (?=if|whether|what|where))"
+    r"^(?:(?:please|pls|plz|kindly|hey|hi|hello|dear|robot|rover|jackal|drone|husky|buddy|"
+    r"ok|okay|so|well|now|first|firstly|next|also|"
+    r"and|then|thank you|thanks|excuse me|sorry|oh|um|uh|alright|right|quick question|"
+    r"question|just|simply|quickly|carefully|again|finally|"
+    r"good (?:morning|afternoon|evening)|help(?=[ ,]*(?:i|my|where)\b)|oh no|ugh|urgent|"
+    r"emergency|attention|mission|task|command|instruction|goal)\b[ ,:;!.-]*"
+    r"|(?:can|could|would|will) you (?:please |kindly |perhaps |maybe |possibly |just |"
+    r"quickly )*(?!be )(?=\w)"
+    r"|would you mind |do you mind |do you think you (?:can|could) |are you able to |is "
+    r"it possible for you to "
+    r"|(?:i|we) (?:would|'d) (?:really )?(?:like|love) (?:you|the robot) to |(?:i|we) "
+    r"(?:really )?(?:want|need|would like) (?:you|the robot) to "
+    r"|(?:your|the) (?:task|job|mission|goal|objective) is to |you (?:should|must|have to|"
+    r"need to|can|will) |try to |be so kind (?:as|and) to |be a dear and "
+    r"|(?:go ahead|come on|let us) and |let us |go and |go (?=inspect|map|explore|check|"
+    r"find|look|see|examine|get|search|to )(?!to )|come and "
+    r"|(?:help|assist) (?:me|us)(?: to| with| in)? (?=\w)|(?:make sure|be sure|remember) "
+    r"(?:to|you) |do me a favou?r and |proceed to |i wonder if you (?:can|could) "
+    r"|(?:i|we) (?:wonder|am wondering|was wondering) (?:if|whether) |(?:can|could) you "
+    r"(?:tell|show) (?:me|us) |(?:tell|show|let) (?:me|us) (?:know )?"
+    r"(?=if|whether|what|where|how|which|is|are|has|a place)|do you (?:know|see|think)(?: "
+    r"if| whether)? (?=where|what|if|whether|there|the|my|any|a )|find out (?=if|whether|"
+    r"what|where|how|which)"
+    r"|(?:check|see|verify|determine|confirm|look|investigate|assess) (?=if|whether|that)|"
+    r"report (?=if|whether|what|where))"
 )
 _POLITE_END = re.compile(
-    r"(?:,+ ?robot|[ ,;:-]+(?:please|pls|thanks|thank you|thank you very much|thanks a lot|for me|for us|help|help me|asap|now|right now|immediately|quickly|"
-    r"if (?:you can|possible|you could|you do not mind)|as soon as possible|would you|will you|could you|can you|ok|okay|today|right away|"
-    r"and (?:report|tell me|let me know|report back)(?: (?:back|to me|what you (?:see|find|found)|about it|your findings))?|at once|"
-    r"and stop(?: there)?|and (?:stay|wait) there|or something|or so|somewhere|around here|nearby|anywhere|here|in the (?:area|scene|vicinity|environment|neighbou?rhood)|"
+    r"(?:,+ ?robot|[ ,;:-]+(?:please|pls|thanks|thank you|thank you very much|thanks a "
+    r"lot|for me|for us|help|help me|asap|now|right now|immediately|quickly|"
+    r"if (?:you can|possible|you could|you do not mind)|as soon as possible|would you|"
+    r"will you|could you|can you|ok|okay|today|right away|"
+    r"and (?:report|tell me|let me know|report back)(?: (?:back|to me|what you (?:see|"
+    r"find|found)|about it|your findings))?|at once|"
+    r"and stop(?: there)?|and (?:stay|wait) there|or something|or so|somewhere|around "
+    r"here|nearby|anywhere|here|in the (?:area|scene|vicinity|environment|neighbou?rhood)|"
     r"around this area|in this area|over there))+$"
 )
 
@@ -61,8 +92,19 @@ def trimmed(clause: str) -> str:
     while before != clause:
         before = clause
         clause = _POLITE_START.sub("", clause, count=1).strip(" ,.;:!?-")
-        clause = re.sub(r"^(?:if|whether|that) (?=(?:the|there|my|any|a|an|i|it|this|that|those|these|our|anyone|anybody|someone|somebody|anything|something|all|some|one|both|each|construction|debris|rain)\b)", "whether ", clause)
-        clause = re.sub(r"(?:,+ ?robot|[ ,;:-]+(?:please|thanks|thank you|for me|help|help me|asap|right now|immediately|if possible|right away|now))$", "", clause)
+        clause = re.sub(
+            r"^(?:if|whether|that) (?=(?:the|there|my|any|a|an|i|it|this|that|those|these|our|"
+            r"anyone|anybody|someone|somebody|anything|something|all|some|one|both|each|"
+            r"construction|debris|rain)\b)",
+            "whether ",
+            clause,
+        )
+        clause = re.sub(
+            r"(?:,+ ?robot|[ ,;:-]+(?:please|thanks|thank you|for me|help|help me|asap|right now|"
+            r"immediately|if possible|right away|now))$",
+            "",
+            clause,
+        )
     return clause
 
 
@@ -72,43 +114,127 @@ def bare_end(clause: str) -> str:
 
 
 _DETERMINER = re.compile(
-    r"^(?:all of the|all the|each of the|every one of the|one of the|some of the|any of the|the|a|an|any|some|that|this|those|these|all|every|each|both|"
-    r"our|his|her|their|your|its|one|another|single|other|whatever|kind of|type of|sort of|pair of|my own|my|the user's|user's) "
+    r"^(?:all of the|all the|each of the|every one of the|one of the|some of the|any of "
+    r"the|the|a|an|any|some|that|this|those|these|all|every|each|both|"
+    r"our|his|her|their|your|its|one|another|single|other|whatever|kind of|type of|sort "
+    r"of|pair of|my own|my|the user's|user's) "
 )
 _MINE = re.compile(r"\b(?:my|our|mine)\b")
 _ALL = re.compile(r"^(?:all|every|each|both)\b")
 _PICKS: dict[str, Pick] = {
-    "nearest": "nearest", "closest": "nearest", "farthest": "farthest", "furthest": "farthest", "most distant": "farthest",
-    "northernmost": "northernmost", "southernmost": "southernmost", "easternmost": "easternmost", "westernmost": "westernmost",
-    "most northern": "northernmost", "most southern": "southernmost", "most eastern": "easternmost", "most western": "westernmost",
-    "first": "first", "last": "last", "northern": "northernmost", "southern": "southernmost", "eastern": "easternmost", "western": "westernmost",
-    "leftmost": "westernmost", "rightmost": "easternmost",
-}  # fmt: skip
+    "nearest": "nearest",
+    "closest": "nearest",
+    "farthest": "farthest",
+    "furthest": "farthest",
+    "most distant": "farthest",
+    "northernmost": "northernmost",
+    "southernmost": "southernmost",
+    "easternmost": "easternmost",
+    "westernmost": "westernmost",
+    "most northern": "northernmost",
+    "most southern": "southernmost",
+    "most eastern": "easternmost",
+    "most western": "westernmost",
+    "first": "first",
+    "last": "last",
+    "northern": "northernmost",
+    "southern": "southernmost",
+    "eastern": "easternmost",
+    "western": "westernmost",
+    "leftmost": "westernmost",
+    "rightmost": "easternmost",
+}
 _PICK = re.compile(rf"^(?:{'|'.join(sorted(_PICKS, key=len, reverse=True))}) ")
 _RELATION = re.compile(
-    r" (?:that (?:is|are|stands?|lies?|sits?) |which (?:is|are) |located |standing |lying |parked |placed |situated |positioned |right |directly |somewhere |sitting )?"
-    r"(?:near to|near|nearby|next to|beside|by|under|beneath|below|underneath|on top of|on|in front of|inside of|inside|in|at|behind|around|along|close to|within|across|"
+    r" (?:that (?:is|are|stands?|lies?|sits?) |which (?:is|are) |located |standing |lying "
+    r"|parked |placed |situated |positioned |right |directly |somewhere |sitting )?"
+    r"(?:near to|near|nearby|next to|beside|by|under|beneath|below|underneath|on top of|"
+    r"on|in front of|inside of|inside|in|at|behind|around|along|close to|within|across|"
     r"adjacent to|opposite|over|above|outside of|outside|from) (?=\w)"
 )
-_RELATIVE = re.compile(r" (?:that|which|who) (?:is|are|has been|have been|was|were|looks?|seems?) (?P<rest>.+)$")
+_RELATIVE = re.compile(
+    r" (?:that|which|who) (?:is|are|has been|have been|was|were|looks?|seems?) "
+    r"(?P<rest>.+)$"
+)
 _PURPOSE = re.compile(r" (?:to|for) (?!the\b).+$")
 _PLAIN = frozenset(
-    "red green blue yellow black white grey gray orange purple brown pink silver golden beige wooden metal plastic glass stone leather striped "
-    "round square tall".split()
+    [
+        "red",
+        "green",
+        "blue",
+        "yellow",
+        "black",
+        "white",
+        "grey",
+        "gray",
+        "orange",
+        "purple",
+        "brown",
+        "pink",
+        "silver",
+        "golden",
+        "beige",
+        "wooden",
+        "metal",
+        "plastic",
+        "glass",
+        "stone",
+        "leather",
+        "striped",
+        "round",
+        "square",
+        "tall",
+    ]
 )
-_FILLER = re.compile(r"^(?:big|large|small|little|huge|tiny|nice|good|suitable|nearby|lost|missing|old|new|certain|actual|entire|whole|favou?rite|decent|proper|possible|visible|local|closest possible|best|"
-                     r"lovely|beautiful|great|safe and|parked|known|specific|main one|additional) ")  # fmt: skip
-_VERBISH = re.compile(r"\b(?:is|are|was|were|has|have|had|am|do|does|did|will|would|can|could|should|what|why|how|because|when|if|whether|i|you|we|they)\b")
-_NO_NOUN = re.compile(r"\b(?:and|then|or|but|before|after|me|us|not|to|for|where|somewhere|maybe|probably)\b|[,;]")
+_FILLER = re.compile(
+    r"^(?:big|large|small|little|huge|tiny|nice|good|suitable|nearby|lost|missing|old|new|"
+    r"certain|actual|entire|whole|favou?rite|decent|proper|possible|visible|local|closest "
+    r"possible|best|"
+    r"lovely|beautiful|great|safe and|parked|known|specific|main one|additional) "
+)
+_VERBISH = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|am|do|does|did|will|would|can|could|should|what|"
+    r"why|how|because|when|if|whether|i|you|we|they)\b"
+)
+_NO_NOUN = re.compile(
+    r"\b(?:and|then|or|but|before|after|me|us|not|to|for|where|somewhere|maybe|"
+    r"probably)\b|[,;]"
+)
 _NOTHING = frozenset(
-    "it them this that there here anything something everything one ones me you him her us someone anyone nothing stuff thing things way place somewhere".split()
+    [
+        "it",
+        "them",
+        "this",
+        "that",
+        "there",
+        "here",
+        "anything",
+        "something",
+        "everything",
+        "one",
+        "ones",
+        "me",
+        "you",
+        "him",
+        "her",
+        "us",
+        "someone",
+        "anyone",
+        "nothing",
+        "stuff",
+        "thing",
+        "things",
+        "way",
+        "place",
+        "somewhere",
+    ]
 )
 MAX_WORDS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun phrase. plural: whether its head is in the plural; definite: whether it is "the ..." or "my ..."."""
+    """A noun phrase. plural: its head is in the plural. definite: it is "the ..." or "my ..."."""
 
     target: Target
     plural: bool
@@ -118,8 +244,18 @@ class Noun:
 def noun(text: str, *, nested: bool = True) -> Noun | None:
     """The target that a noun phrase means; None when it is none."""
     text = bare_end(text.strip(" ,.;:!?")).strip()
-    text = re.sub(r"^(?:region|object|node|location|area|place|spot|position|waypoint) (?:called |named |labell?ed )?(?=[\w-]+_\d+$)", "", text)
-    text = re.sub(r"^(?:the )?(?:area|region|surroundings?|vicinity|location|position|place|spot|zone) (?:near|around|of|by|where) (?=the |my |a |\w+$)", "", text)
+    text = re.sub(
+        r"^(?:region|object|node|location|area|place|spot|position|waypoint) (?:called |named "
+        r"|labell?ed )?(?=[\w-]+_\d+$)",
+        "",
+        text,
+    )
+    text = re.sub(
+        r"^(?:the )?(?:area|region|surroundings?|vicinity|location|position|place|spot|zone) "
+        r"(?:near|around|of|by|where) (?=the |my |a |\w+$)",
+        "",
+        text,
+    )
     near: Target | None = None
     conditions: list[Condition] = []
     whole = _bare(text)
@@ -130,7 +266,7 @@ def noun(text: str, *, nested: bool = True) -> Noun | None:
                 return None
             conditions += found
             text = text[: relative.start()]
-        for word, condition in _SHADE:
+        for word, condition in SHADE:
             if re.search(word, text):
                 conditions.append(condition)
                 text = re.sub(word, "", text).strip()
@@ -142,7 +278,9 @@ def noun(text: str, *, nested: bool = True) -> Noun | None:
             text = text[: relation.start()]
     mine = bool(_MINE.search(text))
     everything = bool(_ALL.match(text))
-    definite = bool(re.match(r"^(?:all |both |each |every )?(?:of )?(?:the|my|our|those|these|that|this|both)\b", text))
+    definite = bool(
+        re.match(r"^(?:all |both |each |every )?(?:of )?(?:the|my|our|those|these|that|this|both)\b", text)
+    )
     text = re.sub(r" of (?:mine|ours)$", "", text)
     pick: Pick = "all" if everything else "any"
     before = None
@@ -170,7 +308,9 @@ def noun(text: str, *, nested: bool = True) -> Noun | None:
     words = text.split()
     plural = singular(words[-1]) != words[-1]
     return Noun(
-        Target(words=text, mine=mine, conditions=tuple(dict.fromkeys(conditions)), near=near, pick=pick), plural, definite
+        Target(words=text, mine=mine, conditions=tuple(dict.fromkeys(conditions)), near=near, pick=pick),
+        plural,
+        definite,
     )
 
 
@@ -189,14 +329,18 @@ def _bare(text: str) -> str:
     return text
 
 
-_SHADE = (
-    (r" ?\b(?:with|that has|that have|having|offering|providing) (?:some |a lot of |good |plenty of )?shade\b", Condition(property="shaded")),
+SHADE = (
+    (
+        r" ?\b(?:with|that has|that have|having|offering|providing) (?:some |a lot of |good |"
+        r"plenty of )?shade\b",
+        Condition(property="shaded"),
+    ),
     (r" ?\b(?:in|under|with) (?:the )?shade\b", Condition(property="shaded")),
     (r" ?\b(?:out of|away from|protected from|sheltered from) the sun\b", Condition(property="shaded")),
     (r" ?\bin the sun(?:shine|light)?\b", Condition(property="shaded", value=False)),
     (r" ?\bin (?:peace(?: and quiet)?|quiet|silence|private)\b", Condition(property="quiet")),
     (r" ?\bthat (?:works|is working)\b", Condition(property="working")),
-)  # fmt: skip
+)
 
 
 def adjective_at(text: str) -> tuple[Condition, str] | None:
@@ -215,15 +359,30 @@ def adjective_at(text: str) -> tuple[Condition, str] | None:
 
 
 def conditions_in(text: str) -> list[Condition] | None:
-    """The conditions that a predicate states: "not occupied", "free and in the shade"; None when it is none."""
+    """The conditions that a predicate states: "not occupied", "free and in the shade"; else None."""
     found = []
-    for part in re.split(r" and | but |, ?", text.strip()):
-        part = re.sub(r"^(?:currently|still|already|completely|fully|really|very|too|all|also|even|at all|actually|yet|being|now|quite|so|any) ", "", part.strip())
-        part = re.sub(r"(?: yet| already| now| at the moment| right now| currently| at all| anymore| any more| today| properly| still| enough| somehow| badly| in any way| by anyone| by someone| by somebody| or not| safely)+$", "", part)
+    for piece in re.split(r" and | but |, ?", text.strip()):
+        opened = re.sub(
+            r"^(?:currently|still|already|completely|fully|really|very|too|all|also|even|at all|"
+            r"actually|yet|being|now|quite|so|any) ",
+            "",
+            piece.strip(),
+        )
+        part = re.sub(
+            r"(?: yet| already| now| at the moment| right now| currently| at all| anymore| any "
+            r"more| today| properly| still| enough| somehow| badly| in any way| by anyone| by "
+            r"someone| by somebody| or not| safely)+$",
+            "",
+            opened,
+        )
         negated = part.startswith("not ")
-        bare = re.sub(r"^(?:currently|still|already|completely|fully|really|very|too) ", "", part[4:] if negated else part)
+        bare = re.sub(
+            r"^(?:currently|still|already|completely|fully|really|very|too) ",
+            "",
+            part[4:] if negated else part,
+        )
         condition = evidence.adjective(part) or evidence.adjective(bare)
-        for pattern, shade in _SHADE:
+        for pattern, shade in SHADE:
             if condition is None and re.fullmatch(pattern.lstrip(" ?"), bare):
                 condition = shade
         if condition is None and bare in _PLAIN:
@@ -236,7 +395,10 @@ def conditions_in(text: str) -> list[Condition] | None:
     return found or None
 
 
-_SMALL = re.compile(r"\b(?:a|an|the|my|some|our|any|your|his|her|their|this|that|bit of|little|quick|few|good|nice) ")
+_SMALL = re.compile(
+    r"\b(?:a|an|the|my|some|our|any|your|his|her|their|this|that|bit of|little|quick|few|"
+    r"good|nice) "
+)
 
 
 @lru_cache(maxsize=1)
@@ -255,7 +417,14 @@ def _gerund(verb: str) -> str:
         form = first[:-2] + "ying"
     elif first.endswith("e") and not first.endswith(("ee", "oe")):
         form = first[:-1] + "ing"
-    elif re.search(r"[^aeiou][aeiou][bdgklmnprt]$", first) and first not in ("listen", "open", "enter", "shelter", "garden", "print"):
+    elif re.search(r"[^aeiou][aeiou][bdgklmnprt]$", first) and first not in (
+        "listen",
+        "open",
+        "enter",
+        "shelter",
+        "garden",
+        "print",
+    ):
         form = first + first[-1] + "ing"
     else:
         form = first + "ing"
@@ -279,8 +448,3 @@ def need(text: str) -> str | None:
         if any(re.search(pattern, text) for pattern in entry.needs):
             return entry.name
     return None
-
-
-def label(target: Target) -> str:
-    """The words of a target, for restating a goal."""
-    return lemma(target.words) if not re.search(r"\d", target.words) else target.words

@@ -16,7 +16,7 @@ from prism_planner.domains.spine.expert.memory import Memory
 from prism_planner.domains.spine.expert.view import View
 
 CLUE, LIKELY, POSSIBLE, UNLIKELY = 3, 2, 1, 0
-"""How promising a region is: the user's clue points to it, such things are found there, unknown, wrong setting."""
+"""How promising a region is: the clue points to it, such things are found there, unknown, wrong setting."""
 
 
 WIDEST_M = 100.0
@@ -76,7 +76,9 @@ class Search:
         """Whether the objects seen from a region are known."""
         if region in self._memory.mapped:
             return True
-        return any(self._view.gap(region, c) <= r for c, r in self._memory.explored.items() if c in self._view.graph)
+        return any(
+            self._view.gap(region, c) <= r for c, r in self._memory.explored.items() if c in self._view.graph
+        )
 
     def promise(self, region: str, looking: Looking) -> int:
         """How likely what is looked for is there."""
@@ -88,15 +90,19 @@ class Search:
             return CLUE
         if view.rank(region, looking.regions) is not None:
             return LIKELY
-        if looking.near and any(view.rank(o, looking.near) is not None for o in view.graph.objects_at(region)):
+        if looking.near and any(
+            view.rank(o, looking.near) is not None for o in view.graph.objects_at(region)
+        ):
             return LIKELY
         settings = {known.concepts[r].setting for r in looking.regions}
         own = {known.concepts[c].setting for c in view.concepts(region) if known.concepts[c].is_region}
-        if own and settings and not own & settings and not ("" in settings):
+        if own and settings and not own & settings and "" not in settings:
             return UNLIKELY
         return POSSIBLE
 
-    def step(self, looking: Looking, *, within: Callable[[str], bool] | None = None, thorough: bool = True) -> Step | None:
+    def step(
+        self, looking: Looking, *, within: Callable[[str], bool] | None = None, thorough: bool = True
+    ) -> Step | None:
         """What to do next; None when everything that can be done is done.
 
         within: only these regions matter, and those that turn up next to them. thorough: also look in
@@ -122,7 +128,10 @@ class Search:
         if within is None:
             around = [r for r in open_ if r != best and self._view.gap(r, best) <= self._view.radius]
             if len(around) >= 2 and (explore := self._explore(best, self._view.radius)) is not None:
-                return Step(explore, f"{looking.label} not seen yet; {best} and {len(around)} regions near it are not mapped")
+                return Step(
+                    explore,
+                    f"{looking.label} not seen yet; {best} and {len(around)} regions near it are not mapped",
+                )
         why = {CLUE: "fits the clue", LIKELY: "is a likely place"}.get(-promise, "may show it")
         return Step(MapRegion(region=best), f"{looking.label} not seen yet; {best} {why} and is not mapped")
 
@@ -134,17 +143,30 @@ class Search:
         for region in regions:
             explore = self._explore(region, radius)
             if explore is not None and (unseen := self._unseen(region, explore.radius)) >= LEAST_UNSEEN:
-                edge.append((self.promise(region, looking) == UNLIKELY, unseen < MUCH_UNSEEN, self._view.far(region), explore))
+                edge.append(
+                    (
+                        self.promise(region, looking) == UNLIKELY,
+                        unseen < MUCH_UNSEEN,
+                        self._view.far(region),
+                        explore,
+                    )
+                )
         if not edge:
             return None
         best = min(edge, key=lambda entry: entry[:3])[3]
-        return Step(best, f"{looking.label} not seen yet; {best.region} is the nearest with unexplored surroundings")
+        return Step(
+            best, f"{looking.label} not seen yet; {best.region} is the nearest with unexplored surroundings"
+        )
 
     def _unseen(self, region: str, radius: float) -> float:
         """Which part of the surroundings within a radius lies outside all explorations: 0 to 1."""
         x, y = self._view.node(region).coords
-        discs = [(*self._view.node(c).coords, r) for c, r in self._memory.explored.items() if c in self._view.graph]
-        points = [(x + share * radius * dx, y + share * radius * dy) for share in (0.5, 0.85) for dx, dy in _AROUND]
+        discs = [
+            (*self._view.node(c).coords, r) for c, r in self._memory.explored.items() if c in self._view.graph
+        ]
+        points = [
+            (x + share * radius * dx, y + share * radius * dy) for share in (0.5, 0.85) for dx, dy in _AROUND
+        ]
         unseen = [p for p in points if all(math.hypot(p[0] - cx, p[1] - cy) > r for cx, cy, r in discs)]
         return len(unseen) / len(points)
 
@@ -161,7 +183,9 @@ class Search:
         """The next exploration that may find a way to a region that cannot be reached: the nearest to it
         that has not been explored."""
         reach = 3 * self._view.radius
-        options = sorted((self._view.gap(r, goal), r) for r in self._view.distances if r not in self._memory.lost)
+        options = sorted(
+            (self._view.gap(r, goal), r) for r in self._view.distances if r not in self._memory.lost
+        )
         for widen in (1.0, 2.0):
             for gap, region in options[:6]:
                 explore = self._explore(region, min(self._view.radius * widen, WIDEST_M))

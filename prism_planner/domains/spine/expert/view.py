@@ -103,7 +103,9 @@ class View:
     def concepts(self, name: str) -> tuple[str, ...]:
         """What a node is, by its category or name and, for a region, by its description too."""
         node = self.node(name)
-        return _concepts(node.name, node.category, node.attributes.get("description", ""), node.kind == "region")
+        return _concepts(
+            node.name, node.category, node.attributes.get("description", ""), node.kind == "region"
+        )
 
     def is_a(self, name: str, general: str) -> bool:
         return any(knowledge().is_a(concept, general) for concept in self.concepts(name))
@@ -122,7 +124,10 @@ class View:
         return bool(set(self.graph.seen_from(a)) & set(self.graph.seen_from(b))) or self.gap(a, b) <= 6.0
 
 
-_HEAD = re.compile(r"[,;:.(]|\b(?:of|at|behind|with|for|where|that|which|in|on|to|from|near|by|beside|next|and|along|under)\b")
+_HEAD = re.compile(
+    r"[,;:.(]|\b(?:of|at|behind|with|for|where|that|which|in|on|to|from|near|by|beside|"
+    r"next|and|along|under)\b"
+)
 
 
 @lru_cache(maxsize=16384)

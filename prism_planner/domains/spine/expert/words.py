@@ -14,8 +14,28 @@ _IRREGULAR = {
     "movies": "movie", "cookies": "cookie", "pies": "pie", "ties": "tie", "gases": "gas", "lenses": "lens",
 }  # fmt: skip
 _INVARIANT = frozenset(
-    "glasses scissors stairs debris chips clothes headphones goggles weights news series species bus gas "
-    "canvas binoculars works crossroads bleachers fireworks".split()
+    [
+        "glasses",
+        "scissors",
+        "stairs",
+        "debris",
+        "chips",
+        "clothes",
+        "headphones",
+        "goggles",
+        "weights",
+        "news",
+        "series",
+        "species",
+        "bus",
+        "gas",
+        "canvas",
+        "binoculars",
+        "works",
+        "crossroads",
+        "bleachers",
+        "fireworks",
+    ]
 )
 
 
@@ -38,7 +58,12 @@ def singular(word: str) -> str:
 def tokens(text: str) -> tuple[str, ...]:
     """The words of a name or phrase: `picnicTable_2` -> picnic, table, 2."""
     text = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", text)
-    return tuple(re.findall(r"[^\W\d_]+(?:['-][^\W\d_]+)*|\d+[^\W\d_]+(?![\w])|\d+", text.lower().replace("_", " ").replace("’", "'")))
+    return tuple(
+        re.findall(
+            r"[^\W\d_]+(?:['-][^\W\d_]+)*|\d+[^\W\d_]+(?![\w])|\d+",
+            text.lower().replace("_", " ").replace("’", "'"),
+        )
+    )
 
 
 @lru_cache(maxsize=16384)
