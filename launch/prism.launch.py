@@ -17,8 +17,9 @@ from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from prism_planner.cli.choices import MODEL_HELP, choose_model, scenario_file
 from prism_planner.nodes.runtime import PARENT_VARIABLE
-from prism_planner.nodes.share import PACKAGE, find_scenario, robot_names, share_directory
+from prism_planner.nodes.share import PACKAGE, robot_names, share_directory
 from prism_planner.nodes.supervisor import (
     REMAPPINGS,
     UNUSABLE_PARAMETERS,
@@ -40,12 +41,7 @@ ARGUMENTS = (
         description="World to simulate: a file, or the name of a shipped one, e.g. campus-loop. "
         "Empty: the real robot is driven.",
     ),
-    DeclareLaunchArgument(
-        "model",
-        default_value="auto",
-        description="Who plans: a name in models/registry.yaml, a .gguf file, openai:NAME, expert, "
-        "or auto: the distilled model of the domain, the expert while there is none.",
-    ),
+    DeclareLaunchArgument("model", default_value="", description=MODEL_HELP),
     DeclareLaunchArgument(
         "namespace",
         default_value="",
@@ -82,18 +78,22 @@ def generate_launch_description() -> LaunchDescription:
 
 
 def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """The nodes, once the arguments have their values. Raises ValueError for unusable ones."""
+    """The nodes, once the arguments have their values. Raises CommandError or ValueError for
+    unusable ones."""
     given = {argument.name: context.launch_configurations[argument.name] for argument in ARGUMENTS}
     use_sim_time = IfCondition(LaunchConfiguration("use_sim_time")).evaluate(context)
+    model, note = choose_model(given["model"] or None)
     options = StackOptions(
         robot=given["robot"],
-        scenario=find_scenario(given["scenario"]) if given["scenario"] else None,
-        model=given["model"],
+        scenario=scenario_file(given["scenario"]) if given["scenario"] else None,
+        model=model,
         namespace=given["namespace"],
         use_sim_time=use_sim_time,
         parameter_files=(Path(given["params_file"]).expanduser(),) if given["params_file"] else (),
     )
-    run_directory = Path(given["run_directory"]).expanduser() if given["run_directory"] else new_run_directory()
+    run_directory = (
+        Path(given["run_directory"]).expanduser() if given["run_directory"] else new_run_directory()
+    )
     files = parameter_files(options, run_directory.resolve())
     environment = {"PYTHONUNBUFFERED": "1"}
     if "launch-prefix" not in context.launch_configurations:  # it, a debugger say, would be their parent
@@ -124,7 +124,8 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         remappings=REMAPPINGS,
         condition=IfCondition(LaunchConfiguration("rviz")),
     )
-    return [LogInfo(msg=f"Journal and traces are in {run_directory}"), *nodes, rviz]
+    said = [*([note] if note else []), f"Journal and traces are in {run_directory}"]
+    return [*(LogInfo(msg=text) for text in said), *nodes, rviz]
 
 
 def stop_if_unusable(event: ProcessExited, context: LaunchContext) -> None:  # noqa: ARG001 - a handler's signature
