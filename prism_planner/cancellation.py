@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 
-class Cancelled(Exception):  # noqa: N818 - a control-flow signal, not an error
+class Cancelled(Exception):
     """Raised inside long work when its `CancelToken` has been cancelled."""
 
 

@@ -51,7 +51,7 @@ class PointIndex:
         with np.errstate(over="ignore", under="ignore"):
             squared = (points[0] - x) ** 2 + (points[1] - y) ** 2
         nearest = np.flatnonzero(squared == squared.min())
-        return min(self._names[row] for row in nearest)
+        return min(self._names[int(row)] for row in nearest)
 
     def copy(self) -> PointIndex:
         other = PointIndex()

@@ -58,7 +58,9 @@ plans = st.builds(
     relevant_graph=st.lists(st.sampled_from(REGIONS + OBJECTS), max_size=4).map(tuple),
     reasoning=line,
     plan=st.one_of(
-        st.tuples(moves), st.tuples(moves, st.builds(Answer, message=line)), st.tuples(st.builds(Answer, message=line))
+        st.tuples(moves),
+        st.tuples(moves, st.builds(Answer, message=line)),
+        st.tuples(st.builds(Answer, message=line)),
     ),
 )
 
@@ -163,7 +165,10 @@ def _plan(*actions: object) -> SpinePlan:
     ("action", "said"),
     [
         (Goto(region="road_2"), "no region named road_2. Did you mean road_1"),
-        (Goto(region="bench_1"), "bench_1 is an object, and goto takes a region. bench_1 is seen from grove 1"),
+        (
+            Goto(region="bench_1"),
+            "bench_1 is an object, and goto takes a region. bench_1 is seen from grove 1",
+        ),
         (MapRegion(region="bench_12"), "seen from no known region"),
         (Inspect(object="grove 1", query="q"), "grove 1 is a region, and inspect takes an object"),
         (Inspect(object="zebra", query="q"), "Known objects: bench_1, bench_12"),
