@@ -48,6 +48,7 @@ class LlamaModel:
         gpu_layers: int = 0,
         chat_template: str | None = None,
         adapter: str | os.PathLike[str] | None = None,
+        adapter_scale: float = 1.0,
     ) -> None:
         """Load and warm up.
 
@@ -55,7 +56,7 @@ class LlamaModel:
         context_length: tokens of prompt and answer together; by default what the model was trained
         with, at most 8192. threads: by default the cores this process may use. gpu_layers: layers
         to offload (-1: all) where llama-cpp-python was built for it. chat_template: Jinja source
-        instead of the GGUF's own. adapter: a LoRA GGUF to start with.
+        instead of the GGUF's own. adapter, adapter_scale: a LoRA GGUF to start with.
 
         Raises ModelLoadError, naming the file, the reason and what to do.
         """
@@ -78,7 +79,7 @@ class LlamaModel:
             self._text_tokens[self._context.end_tokens] = True
             self.adapter: Path | None = None
             if adapter is not None:
-                self.set_adapter(adapter)
+                self.set_adapter(adapter, scale=adapter_scale)
             self._context.evaluate([0] * BATCH)
             self._context.evaluate([0])
             self._context.forget()

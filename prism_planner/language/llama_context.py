@@ -12,7 +12,8 @@ import ctypes
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import llama_cpp
@@ -42,7 +43,16 @@ def _keep_errors(level: int, text: bytes, _data: object) -> None:
         _errors.append(line)
 
 
-class EvaluationAborted(Exception):  # noqa: N818 - a control-flow signal, not an error
+@contextmanager
+def capture_errors() -> Iterator[Callable[[], str]]:
+    """Silence llama.cpp's log; gives a function that tells the errors it logged inside the block."""
+    with _loading:
+        llama_cpp.llama_log_set(_keep_errors, None)
+        _errors.clear()
+        yield _reason
+
+
+class EvaluationAborted(Exception):
     """`LlamaContext.abort` was called during an evaluation."""
 
 
@@ -59,15 +69,13 @@ class LlamaContext:
         self.evaluated: list[int] = []
         self._rows: dict[int, int] = {}  # position -> row of the last batch that has its logits
         self._adapter: ctypes.c_void_p | None = None
-        with _loading:
-            llama_cpp.llama_log_set(_keep_errors, None)
+        with capture_errors() as reason:
             llama_cpp.llama_backend_init()
-            _errors.clear()
             model_parameters = llama_cpp.llama_model_default_params()
             model_parameters.n_gpu_layers = gpu_layers
             self._model = llama_cpp.llama_model_load_from_file(os.fsencode(path), model_parameters)
             if not self._model:
-                raise ModelLoadError(f"{path} cannot be loaded: {_reason()}. Get the file again")
+                raise ModelLoadError(f"{path} cannot be loaded: {reason()}. Get the file again")
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             self.context_length: int = context_length or min(trained, DEFAULT_CONTEXT_LENGTH)
             parameters = llama_cpp.llama_context_default_params()
@@ -77,10 +85,9 @@ class LlamaContext:
             parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
             self._context = llama_cpp.llama_init_from_model(self._model, parameters)
             if not self._context:
-                reason = _reason()
                 llama_cpp.llama_model_free(self._model)
                 raise ModelLoadError(
-                    f"{path} cannot be run with a context of {self.context_length} tokens: {reason}. "
+                    f"{path} cannot be run with a context of {self.context_length} tokens: {reason()}. "
                     "Choose a shorter context_length"
                 )
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
@@ -247,12 +254,11 @@ class LlamaContext:
         adapter = None
         if path is not None:
             check_gguf(path)
-            with _loading:
-                _errors.clear()
+            with capture_errors() as reason:
                 adapter = llama_cpp.llama_adapter_lora_init(self._model, os.fsencode(path))
                 if not adapter:
                     raise ModelLoadError(
-                        f"adapter {path} does not load on {self.path.name}: {_reason()}. "
+                        f"adapter {path} does not load on {self.path.name}: {reason()}. "
                         "Check that it was trained for this base model"
                     )
         count = 1 if adapter else 0
