@@ -50,8 +50,9 @@ def demo(
 ) -> None:
     """A simulated robot takes a task, plans, drives, looks and answers.
 
-    Runs the real nodes as processes, over ROS 2 on this machine only, and ends with the answer, a picture
-    from above and the trace of every step. Nothing to prepare, no robot, no GPU, no network.
+    Runs the real nodes as processes, over ROS 2 on this machine only, and
+    ends with the answer, a picture from above and the trace of every step.
+    Nothing to prepare, no robot, no GPU, no network.
 
         prism demo
         prism demo --model smollm2-135m

@@ -52,10 +52,12 @@ def evaluate(
     ] = True,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
 ) -> None:
-    """Run every task of the scenarios in the emulated world, and count how many were solved.
+    """Run every task of the scenarios in the emulated world, and count how many
+    were solved.
 
-    Finished episodes are kept: the same command continues where it was stopped or killed. An episode is
-    run again when its scenario, the model or prism itself has changed.
+    Finished episodes are kept: the same command continues where it was
+    stopped or killed. An episode is run again when its scenario, the model
+    or prism itself has changed.
 
         prism evaluate --scenarios scenarios/spine --model expert --mask 0.3
         prism evaluate --scenarios scenarios/spine/outdoor --model smollm2-135m --json figures.json

@@ -54,8 +54,9 @@ def convert(
 ) -> None:
     """Write a graph in normal form: SPINE's JSON, or a prism-scenario/1 file.
 
-    In JSON, the paper's object_edges and region_edges become object_connections and
-    region_connections. A scenario is everything the graph knows, with a PRISM task file's tasks.
+    In JSON, the paper's object_edges and region_edges become
+    object_connections and region_connections. A scenario is everything the
+    graph knows, with a PRISM task file's tasks.
 
         prism graph convert paper.json graph.json
         prism graph convert tasks.json my_scenario.yaml

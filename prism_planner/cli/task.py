@@ -30,8 +30,9 @@ def task(
 ) -> None:
     """Give a task to the running planner and follow it.
 
-    Every plan and every observation is shown as it happens. Ctrl-C cancels the task: model and robot
-    stop. Start a planner with [bold]prism up[/bold] in another terminal, then:
+    Every plan and every observation is shown as it happens. Ctrl-C cancels
+    the task: model and robot stop. Start a planner with [bold]prism
+    up[/bold] in another terminal, then:
 
         prism task "Is there debris on the path?"
     """

@@ -35,10 +35,12 @@ def up(
     ] = None,
     use_sim_time: Annotated[bool, typer.Option(help="Take the time from /clock.")] = False,
 ) -> None:
-    """Start the robot's nodes, restart those that die, and end them cleanly on Ctrl-C.
+    """Start the robot's nodes, restart those that die, and end them cleanly on
+    Ctrl-C.
 
-    The same nodes and parameter files as `ros2 launch prism_planner prism.launch.py`, without needing
-    ros2 launch. A simulated Jackal on a campus, then a task from another terminal:
+    The same nodes and parameter files as `ros2 launch prism_planner
+    prism.launch.py`, without needing ros2 launch. A simulated Jackal on a
+    campus, then a task from another terminal:
 
         prism up --robot jackal --scenario campus-loop
         prism task "Is there debris on the path?"
