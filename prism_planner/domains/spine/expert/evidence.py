@@ -224,14 +224,6 @@ def adjective(words: str) -> Condition | None:
     return _adjectives().get(words.strip().lower())
 
 
-def adjectives_of(prop: str) -> dict[str, bool]:
-    """The words that state a property (true) or its opposite (false)."""
-    entry = properties()[prop]
-    return {
-        word: value for words, value in ((entry.negative, False), (entry.positive, True)) for word in words
-    }
-
-
 @lru_cache(maxsize=8192)
 def _judge_cached(prop: str, items: tuple[tuple[str, str], ...]) -> bool | None:
     return properties()[prop].judge(dict(items))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -52,7 +53,7 @@ class SpineExpert:
 
     def _pursue(self, view: View, *, closing: bool) -> Report:
         """The report on the whole intent; raises Next until everything is done."""
-        steps: tuple[Intent, ...] = self.intent.steps if isinstance(self.intent, Sequence) else (self.intent,)
+        steps = tuple(_steps(self.intent))
         while self._step < len(steps):
             report = Strategist(view, self._memory, self._since, closing=closing).run(steps[self._step])
             self._reports.append(report)
@@ -75,6 +76,15 @@ class SpineExpert:
             else reason[: _REASON_CHARACTERS - 3] + "...",
             plan=(action,),
         )
+
+
+def _steps(intent: Intent) -> Iterator[Intent]:
+    """The steps of an intent in their order, sequences within sequences included."""
+    if isinstance(intent, Sequence):
+        for step in intent.steps:
+            yield from _steps(step)
+    else:
+        yield intent
 
 
 def _validated(intent: dict[str, Any]) -> Intent:

@@ -197,8 +197,8 @@ _VERBISH = re.compile(
     r"why|how|because|when|if|whether|i|you|we|they)\b"
 )
 _NO_NOUN = re.compile(
-    r"\b(?:and|then|or|but|before|after|me|us|not|to|for|where|somewhere|maybe|"
-    r"probably)\b|[,;]"
+    r"\b(?:and|then|or|but|before|after|me|us|not|to|for|where|somewhere|maybe|probably|"
+    r"the|a|an|my|our|your)\b|[,;]"
 )
 _NOTHING = frozenset(
     [
@@ -241,7 +241,7 @@ class Noun:
     definite: bool
 
 
-def noun(text: str, *, nested: bool = True) -> Noun | None:
+def noun(text: str) -> Noun | None:
     """The target that a noun phrase means; None when it is none."""
     text = bare_end(text.strip(" ,.;:!?")).strip()
     text = re.sub(
@@ -270,7 +270,7 @@ def noun(text: str, *, nested: bool = True) -> Noun | None:
             if re.search(word, text):
                 conditions.append(condition)
                 text = re.sub(word, "", text).strip()
-        if nested and (relation := _RELATION.search(text)) is not None:
+        if (relation := _RELATION.search(text)) is not None:
             anchor = noun(text[relation.end() :])
             if anchor is None:
                 return None

@@ -394,9 +394,7 @@ def _steps(sentence: str) -> list[Intent] | None:
     last: Target | None = None
     verb = ""
     for part in _THEN.split(sentence):
-        read = _conjoined(part, last)
-        if read is None and verb and noun(part) is not None:
-            read = _conjoined(f"{verb} {part}", last)
+        read = _conjoined(part, last, verb)
         started = VERB.match(trimmed(part))
         verb = started.group() if started else verb
         if read is None:
@@ -406,7 +404,8 @@ def _steps(sentence: str) -> list[Intent] | None:
     return found or None
 
 
-def _conjoined(part: str, last: Target | None) -> list[Intent] | None:
+def _conjoined(part: str, last: Target | None, verb: str) -> list[Intent] | None:
+    """The intents of what stands between two "then"s; `verb`: of the part before, for "then the table"."""
     part = trimmed(part)
     if not part or _IDLE.match(part):
         return []
@@ -414,7 +413,9 @@ def _conjoined(part: str, last: Target | None) -> list[Intent] | None:
     if whole is not None:
         return [whole]
     pieces = _AND_VERB.split(part)
-    if len(pieces) < 2:
+    if verb and noun(pieces[0]) is not None:
+        pieces[0] = f"{verb} {pieces[0]}"
+    elif len(pieces) < 2:
         return _several(part)
     found: list[Intent] = []
     for raw in pieces:
