@@ -125,7 +125,7 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         condition=IfCondition(LaunchConfiguration("rviz")),
     )
     said = [*([note] if note else []), f"Journal and traces are in {run_directory}"]
-    return [*(LogInfo(msg=text) for text in said), *nodes, rviz]
+    return [*(LogInfo(msg=text) for text in said), rviz, *nodes]
 
 
 def stop_if_unusable(event: ProcessExited, context: LaunchContext) -> None:  # noqa: ARG001 - a handler's signature
