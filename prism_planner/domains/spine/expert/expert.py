@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from prism_planner.domains.domain import InvalidTaskError
 from prism_planner.domains.spine.actions import Action, Answer, SpineObservation, SpinePlan
 from prism_planner.domains.spine.expert.goals import goal
+from prism_planner.domains.spine.expert.groundwork import cut
 from prism_planner.domains.spine.expert.intent import INTENT, Intent, Sequence
 from prism_planner.domains.spine.expert.memory import Memory
 from prism_planner.domains.spine.expert.reading import read
@@ -20,6 +21,8 @@ MAX_STEPS = 28
 """After so many actions the expert answers with what it knows."""
 _GOAL_CHARACTERS = 60
 _REASON_CHARACTERS = 110
+_JOINED_CHARACTERS = 150
+"""The length to which the answers of several steps are cut together."""
 _RELEVANT = 4
 
 
@@ -45,11 +48,13 @@ class SpineExpert:
         self._memory.observe(observation, self._last)
         view = View(observation.graph, self._memory.lost, self._memory.radius)
         self._memory.radius = view.radius
+        closing = self._memory.steps >= MAX_STEPS
         try:
-            report = self._pursue(view, closing=self._memory.steps >= MAX_STEPS)
+            report = self._pursue(view, closing=closing)
         except Next as step:
             return self._planned(step.action, step.reason, step.about, view)
-        return self._planned(Answer(message=report.message), report.reason, report.about, view)
+        message = f"As far as I could see: {report.message}" if closing else report.message
+        return self._planned(Answer(message=message), report.reason, report.about, view)
 
     def _pursue(self, view: View, *, closing: bool) -> Report:
         """The report on the whole intent; raises Next until everything is done."""
@@ -61,7 +66,8 @@ class SpineExpert:
             self._since = len(self._memory.deeds)
         if len(self._reports) == 1:
             return self._reports[0]
-        message = " ".join(report.message for report in self._reports)
+        share = _JOINED_CHARACTERS // len(self._reports)
+        message = " ".join(cut(report.message, share) for report in self._reports)
         about = tuple(name for report in reversed(self._reports) for name in report.about)
         return Report(message, self._reports[-1].reason, about, all(r.found for r in self._reports))
 

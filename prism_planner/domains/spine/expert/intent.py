@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+
+from prism_planner.domains.spine.expert.knowledge import knowledge
 
 Direction = Literal[
     "north", "south", "east", "west", "northeast", "northwest", "southeast", "southwest", "center"
@@ -18,6 +20,16 @@ Pick = Literal[
     "any", "all", "nearest", "farthest",
     "northernmost", "southernmost", "easternmost", "westernmost", "last", "first",
 ]  # fmt: skip
+
+
+def _known_activity(name: str) -> str:
+    if name not in knowledge().activities:
+        raise ValueError(f"{name!r} is no known activity; known are {', '.join(knowledge().activities)}")
+    return name
+
+
+ActivityName = Annotated[str, AfterValidator(_known_activity)]
+"""An activity of `data/activities.yaml`."""
 
 
 class _Model(BaseModel):
@@ -95,7 +107,7 @@ class FindPlace(_Model):
     """Find a place, or thing, that affords an activity of the knowledge ("sit", "watch a movie")."""
 
     kind: Literal["find_place"] = "find_place"
-    activity: str
+    activity: ActivityName
     conditions: tuple[Condition, ...] = ()
     near: Target | None = None
 
@@ -123,7 +135,7 @@ class Capacity(_Model):
     """Whether there is room for an activity. "Is there space to park my car"."""
 
     kind: Literal["capacity"] = "capacity"
-    activity: str
+    activity: ActivityName
     near: Target | None = None
 
 
@@ -140,6 +152,12 @@ class Passage(_Model):
     destination: Target | None = None
     obstacle: Target | None = None
     blocked: bool = False
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Passage:
+        if self.place is None and self.destination is None:
+            raise ValueError("give a place, a destination or both")
+        return self
 
 
 class Reach(_Model):

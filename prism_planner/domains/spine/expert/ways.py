@@ -39,13 +39,12 @@ class Ways(Groundwork):
             way = self._way_to(goal)
             label = f"the way to {name}"
         elif intent.place is not None:
-            name = self._resolve(intent.place)
-            if name is None:
+            if self._resolve(intent.place) is None:
                 return self._missing(intent.place)
             label = f"the {told(intent.place)}"
             way = self._regions_of(intent.place)
         else:
-            return Report("I do not know which way is meant.", "no way was named", found=False)
+            raise ValueError("a passage has a place or a destination")
         for region in way if goal else ():
             if self._blocker([region], intent.obstacle) is None and not self._search.covered(region):
                 self._survey(region, f"{region} is on the way to {goal} and is not mapped")
@@ -57,7 +56,9 @@ class Ways(Groundwork):
                 (blocker, *way[:2]),
             )
         if goal:
-            self._be_at(goal, way[:2], f"nothing blocks the way so far; go on to {goal}")
+            arrived = self._be_at(goal, way[:2], f"nothing blocks the way so far; go on to {goal}")
+            if not (arrived or self._closing):
+                return Report(f"{yes}, I could not get to {goal}.", f"going to {goal} failed", (goal,))
         elif intent.place is not None:
             self._sweep(intent.place, intent.obstacle)
             way = self._regions_of(intent.place)

@@ -250,6 +250,13 @@ def test_skills_that_are_not_allowed_are_given_up(world: World, run: Run) -> Non
     assert len(episode.skills) == len(set(episode.skills))
 
 
+def test_out_of_steps_it_says_that_it_may_not_have_seen_all(world: World, run: Run) -> None:
+    regions = {f"path_{i}": (40.0 * i, 0.0) for i in range(40)}
+    episode = run(world(regions), "Is there debris on the path?")
+    assert len(episode.skills) == 28
+    assert episode.answer.startswith("As far as I could see: No")
+
+
 # Intents
 
 
@@ -259,7 +266,15 @@ def test_an_intent_is_followed_whatever_the_sentence_says(world: World, run: Run
 
 
 @pytest.mark.parametrize(
-    "intent", [{}, {"kind": "dance"}, {"kind": "goto"}, {"kind": "goto", "target": {"words": ""}}]
+    "intent",
+    [
+        {},
+        {"kind": "dance"},
+        {"kind": "goto"},
+        {"kind": "goto", "target": {"words": ""}},
+        {"kind": "passage"},
+        {"kind": "find_place", "activity": "juggle"},
+    ],
 )
 def test_a_malformed_intent_is_refused(intent: dict[str, Any]) -> None:
     with pytest.raises(InvalidTaskError, match="intent"):
