@@ -19,6 +19,7 @@ from prism_planner.nodes.conversions import MAP_FRAME, pose_to_msg
 from prism_planner.nodes.graph_client import SceneGraphClient
 from prism_planner.nodes.parameters import NodeParameters
 from prism_planner.nodes.skill_backend import RobotProgress, SkillResult
+from prism_planner.skills.keep_out import Point
 from prism_planner.skills.monitor import SafetyLimits, SafetyMonitor
 from prism_planner.skills.skill import Skill, SkillCode
 from prism_planner.worlds.envelope import Mask
@@ -37,6 +38,7 @@ from prism_planner.worlds.world import StepResult
 
 _POLL_S = 0.01
 _AT_REST = 1e-3
+_ON_THE_WAY_M = 0.05
 _STOP_TIMEOUT_S = 5.0
 _PREPARE_TIMEOUT_S = 2.0
 _GRAPH_TIMEOUT_S = 10.0
@@ -119,8 +121,9 @@ class SimulatedBackend:
         if not isinstance(motion, Motion):
             return self._store(motion)
         with self._lock:
-            self._robot.follow(motion.polyline)
-            self._remaining = _length(self._robot, motion)
+            points = _ahead(self._robot, motion)
+            self._robot.follow(points)
+            self._remaining = _length(self._robot, points)
         while not self._arrived():
             if cancel.wait(_POLL_S):
                 return self._interrupt(skill, motion)
@@ -232,6 +235,17 @@ def _robot(platform: str, parameters: SimulationParameters, known: SceneGraph) -
     return UnicycleRobot(x=x, y=y, limits=UnicycleLimits(cruise=parameters.cruise, brake=parameters.brake))
 
 
-def _length(robot: Robot, motion: Motion) -> float:
-    points = [(robot.state.x, robot.state.y), *motion.polyline]
-    return sum(math.dist(a, b) for a, b in pairwise(points))
+def _ahead(robot: Robot, motion: Motion) -> tuple[Point, ...]:
+    """The points to drive through. A robot that was stopped on the way to the second region goes on from
+    there, not back to the first."""
+    points = motion.polyline
+    if len(motion.route) > 1:
+        here = (robot.state.x, robot.state.y)
+        detour = math.dist(points[0], here) + math.dist(here, points[1]) - math.dist(points[0], points[1])
+        if detour < _ON_THE_WAY_M:
+            return points[1:]
+    return points
+
+
+def _length(robot: Robot, points: tuple[Point, ...]) -> float:
+    return sum(math.dist(a, b) for a, b in pairwise(((robot.state.x, robot.state.y), *points)))
