@@ -63,6 +63,7 @@ def demo(
     from prism_planner.cli.show import console
     from prism_planner.cli.task import finish
     from prism_planner.domains.planner import check_task
+    from prism_planner.evaluation.episode import default_style
     from prism_planner.nodes.supervisor import StackOptions
     from prism_planner.worlds.scenario import load_scenario
     from prism_planner.worlds.spine_scenario import SpineScenario
@@ -91,7 +92,10 @@ def demo(
             # A name of its own and this machine only: a demo never commands a robot that is really there.
             namespace=f"demo_{os.getpid()}",
             local_only=True,
-            parameters={"skill_server": {"simulation": simulation}},
+            parameters={
+                "skill_server": {"simulation": simulation},
+                "slm_planner": {"style": default_style(name)},
+            },
             run_directory=directory / "run",
         ),
         instruction,
