@@ -69,6 +69,10 @@ def declare_parameters(node: Node, model: type[ParametersT]) -> ParametersT:
         except ParameterException as error:
             raise ParameterError(f"parameter '{name}': {error} ({field.description})") from error
         value = node.get_parameter_or(name).value
+        if value is None:
+            # rclpy declares no empty list, and one parameter without a value hides the others from clients
+            # that ask for several.
+            node._parameters[name] = Parameter(name, kind, default)
         target = values
         for part in path[:-1]:
             target = target.setdefault(part, {})
