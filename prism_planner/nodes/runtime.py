@@ -37,14 +37,20 @@ PARENT_VARIABLE = "PRISM_SUPERVISOR_PID"
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_DEADLINE_S = 5.0
+_LAST_RESULTS_S = 0.05
 _POLL_S = 0.01
 _PR_SET_PDEATHSIG = 1
 
 
 class NodeProgram(Protocol):
-    """What runs in a node: built on it, closed before it is destroyed."""
+    """What runs in a node."""
 
-    def close(self) -> None: ...
+    def finish(self) -> None:
+        """Cancel what runs and wait for its end. Called in a thread of its own while the executor still
+        spins, so that goals end with a result."""
+
+    def close(self) -> None:
+        """Free what the node does not free by itself; nothing spins any more."""
 
 
 def run_node(name: str, build: Callable[[Node], NodeProgram], argv: Sequence[str] | None = None) -> int:
@@ -73,6 +79,7 @@ def run_node(name: str, build: Callable[[Node], NodeProgram], argv: Sequence[str
         executor.add_node(node)
         program = build(node)
         _spin(node, executor, stop)
+        _finish(node, executor, program)
         return 0
     except ParameterError as error:
         node.get_logger().fatal(str(error))
@@ -166,6 +173,24 @@ def _spin(node: Node, executor: SingleThreadedExecutor, stop: threading.Event) -
             return
         except Exception:
             node.get_logger().error(f"error in a callback, going on:\n{traceback.format_exc()}")
+
+
+def _finish(node: Node, executor: SingleThreadedExecutor, program: NodeProgram) -> None:
+    """Let what runs come to its end, and the last results leave."""
+    finished = threading.Event()
+
+    def finish() -> None:
+        try:
+            program.finish()
+        finally:
+            finished.set()
+            executor.wake()
+
+    threading.Thread(target=finish, name="finish", daemon=True).start()
+    _spin(node, executor, finished)
+    deadline = time.monotonic() + _LAST_RESULTS_S
+    while time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=_POLL_S)
 
 
 def _catch_signals() -> int:

@@ -128,6 +128,9 @@ class SceneGraphServer:
         node.get_logger().info(f"ready with {self._store.graph!r}")
         notify_ready()
 
+    def finish(self) -> None:
+        """Nothing here takes long."""
+
     def close(self) -> None:
         self._store.close()
 

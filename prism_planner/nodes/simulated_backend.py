@@ -40,6 +40,7 @@ _POLL_S = 0.01
 _AT_REST = 1e-3
 _ON_THE_WAY_M = 0.05
 _STOP_TIMEOUT_S = 5.0
+_LONGEST_STALL_S = 0.5
 _PREPARE_TIMEOUT_S = 2.0
 _GRAPH_TIMEOUT_S = 10.0
 
@@ -203,10 +204,12 @@ class SimulatedBackend:
 
     def _tick(self) -> None:
         now = self._node.get_clock().now()
-        elapsed = (now - self._last_tick).nanoseconds * 1e-9 * self._parameters.speed_factor
+        # The clock may jump: from 0 when simulated time begins, and back when it is reset.
+        seconds = min((now - self._last_tick).nanoseconds * 1e-9, _LONGEST_STALL_S)
+        elapsed = seconds * self._parameters.speed_factor
         self._last_tick = now
         with self._lock:
-            while elapsed > 0:  # simulated time may jump back: then nothing moves
+            while elapsed > 0:
                 before = self._robot.state
                 step = min(elapsed, MAX_TICK_S)
                 after = self._robot.tick(step)

@@ -119,12 +119,14 @@ class SkillServer:
         self._diagnostics.set("backend", "WARN", "is starting")
         node.executor.create_task(self._prepare)
 
-    def close(self) -> None:
+    def finish(self) -> None:
         self._closing.cancel()
         if self._current is not None:
             self._current.cancel.cancel()
         self._backend.stop()
         self._worker.close()
+
+    def close(self) -> None:
         self._backend.close()
         self._server.destroy()
 

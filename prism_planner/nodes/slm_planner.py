@@ -171,10 +171,12 @@ class SlmPlanner:
         self._set_state(PlannerStatus.LOADING)
         node.executor.create_task(self._load_first)
 
-    def close(self) -> None:
+    def finish(self) -> None:
         if self._current is not None:
             self._current.cancel.cancel()
         self._worker.close()
+
+    def close(self) -> None:
         if self._model is not None:
             self._model.close()
         self._server.destroy()

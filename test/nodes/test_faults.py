@@ -17,8 +17,10 @@ import pytest
 
 pytest.importorskip("prism_msgs", reason="prism_msgs is not built; run `make setup`")
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from nav_msgs.msg import Odometry
+from rosgraph_msgs.msg import Clock
 
 from prism_msgs.action import ExecuteTask
 from prism_msgs.srv import GetSceneGraph
@@ -176,3 +178,46 @@ def test_run_directories_hold_what_a_run_needs(new_stack: Any) -> None:
     written = (stack.run_directory / "slm_planner.yaml").read_text()
     assert "max_steps: 3" in written
     assert str(stack.run_directory / "traces") in written
+
+
+def test_ending_the_nodes_ends_the_task_with_a_result(new_stack: Any, domain_id: int, probe: Any) -> None:
+    odometry = probe.listen(Odometry, "ending/odom", SENSOR)
+    with (
+        new_stack(namespace="ending", speed=1.0) as stack,
+        TaskClient(namespace="ending", domain_id=domain_id) as client,
+    ):
+        stack.wait_ready(60)
+        results: list[TaskResult] = []
+        worker = threading.Thread(target=lambda: results.append(client.run("Map road 4", timeout_s=60)))
+        worker.start()
+        probe.wait_until(lambda: odometry and odometry[-1].twist.twist.linear.x > 0.5, 15, "a driving robot")
+        stack.stop()
+        worker.join(15)
+    assert {state.exit_code for state in stack.nodes.values()} == {0}
+    assert results[0].error_code == ExecuteTask.Result.CANCELLED
+    assert results[0].trace_path
+
+
+def test_simulated_time_drives_the_robot(new_stack: Any, domain_id: int, probe: Any) -> None:
+    clock = probe.node.create_publisher(Clock, "/clock", 10)
+    odometry = probe.listen(Odometry, "simulated/odom", SENSOR)
+    seconds = 1.7e9
+    with (
+        new_stack(namespace="simulated", speed=1.0, use_sim_time=True) as stack,
+        TaskClient(namespace="simulated", domain_id=domain_id) as client,
+    ):
+        stack.wait_ready(60)
+        results: list[TaskResult] = []
+        worker = threading.Thread(target=lambda: results.append(client.run("Map road 2", timeout_s=60)))
+        worker.start()
+        time.sleep(0.5)
+        assert not odometry
+        deadline = time.monotonic() + 40
+        while worker.is_alive() and time.monotonic() < deadline:
+            seconds += 0.1  # ten times real time
+            clock.publish(Clock(clock=Time(sec=int(seconds), nanosec=int(seconds % 1 * 1e9))))
+            time.sleep(0.01)
+        worker.join(1)
+    assert results[0].outcome is TaskOutcome.SUCCEEDED
+    assert odometry[-1].pose.pose.position.x == pytest.approx(10.0, abs=0.2)
+    assert odometry[-1].header.stamp.sec >= int(1.7e9)

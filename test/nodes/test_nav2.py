@@ -19,7 +19,6 @@ from prism_msgs.action import ExecuteSkill
 from prism_msgs.msg import Attribute, Detection, DetectionArray
 from prism_msgs.srv import GetSceneGraph
 from prism_planner.nodes.conversions import graph_from_msg, pose_to_msg
-from prism_planner.nodes.navigation import Trip
 from prism_planner.nodes.qos import SENSOR
 
 _RATE_HZ = 50.0
