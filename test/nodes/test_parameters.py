@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -24,7 +25,7 @@ from prism_planner.nodes.parameters import (  # noqa: E402
 )
 from prism_planner.nodes.safety import SafetyParameters, safety_limits  # noqa: E402
 from prism_planner.nodes.scene_graph_server import SceneGraphParameters  # noqa: E402
-from prism_planner.nodes.share import robot_names, robot_parameters  # noqa: E402
+from prism_planner.nodes.share import robot_names, robot_parameters, share_directory  # noqa: E402
 from prism_planner.nodes.skill_server import SkillServerParameters  # noqa: E402
 from prism_planner.nodes.slm_planner import SlmPlannerParameters  # noqa: E402
 from prism_planner.skills.keep_out import Circle, Polygon  # noqa: E402
@@ -178,3 +179,35 @@ def test_a_bad_keep_out_area_is_an_error_with_the_right_form(area: str, said: st
 def test_an_unknown_skill_in_the_allowed_ones_is_an_error() -> None:
     with pytest.raises(ParameterError, match="allowed_skills"):
         safety_limits(SafetyParameters(allowed_skills=("goto", "fly")))
+
+
+@pytest.mark.parametrize(
+    ("node_name", "model"),
+    [
+        ("scene_graph_server", SceneGraphParameters),
+        ("skill_server", SkillServerParameters),
+        ("slm_planner", SlmPlannerParameters),
+    ],
+)
+def test_the_documentation_lists_every_parameter_with_its_default(
+    make_node, node_name: str, model: type[NodeParameters]
+) -> None:
+    node = make_node(name=node_name)
+    declare_parameters(node, model)
+    text = (share_directory() / "docs" / "ros_interfaces.md").read_text()
+    section = text.split(f"### {node_name}\n")[1].split("\n## ")[0].split("\n### ")[0]
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| `(.*?)` \|", section, re.MULTILINE))
+    own = {
+        name
+        for name in node.get_parameters_by_prefix("")
+        if name not in ("use_sim_time", "start_type_description_service")
+    }
+    assert rows.keys() == own
+    for name in own:
+        value = node.get_parameter(name).value
+        if isinstance(value, list):
+            assert rows[name] == f"[{', '.join(value)}]"
+        elif isinstance(value, bool):
+            assert rows[name] == str(value).lower()
+        else:
+            assert rows[name].strip('"') == str(value)
