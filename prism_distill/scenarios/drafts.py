@@ -1,0 +1,78 @@
+"""What a task is before it is put in words, and the criteria it is judged by."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from prism_distill.scenarios.english import plural, with_article
+from prism_distill.scenarios.lexicon import Category
+from prism_distill.scenarios.world import Place, Thing, World
+
+Criterion = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A task without its sentence.
+
+    intent: kind and target family, `inspect/vehicle`. group: the phrasings that say it. slots: what they
+    are filled with. means: the expert's intent as plain data. full: whether the sentence says what to do
+    with what. needs: for each entry, one of its places has to be reached. says: the true answer to a yes/no
+    question, for phrasings that are not marked ~; None when it is no such question.
+    """
+
+    intent: str
+    group: str
+    slots: dict[str, str]
+    means: dict[str, Any]
+    full: bool
+    success: list[Criterion] = field(default_factory=list)
+    any_success: list[list[Criterion]] = field(default_factory=list)
+    needs: list[list[Place]] = field(default_factory=list)
+    says: bool | None = None
+
+
+Finish = Callable[[], Draft | None]
+"""Called when the world is complete: the task, or None when it does not fit that world."""
+
+Begin = Callable[[World, random.Random], Finish | None]
+"""Plants what a task needs; None when the world has no place for it."""
+
+
+def noun_slots(words: str, slot: str = "target") -> dict[str, str]:
+    return {slot: words, f"a_{slot}": with_article(words), f"{slot}s": plural(words)}
+
+
+def target(words: str, **more: Any) -> dict[str, Any]:
+    """The plain data of a `Target`."""
+    return {"words": words, **more}
+
+
+def call(category: Category, thing: Thing, rng: random.Random) -> str:
+    """A word for a thing: most often the one that its name has."""
+    if thing.word in category.words and rng.random() < 0.6:
+        return thing.word
+    return category.name if rng.random() < 0.6 else rng.choice(category.words)
+
+
+def names(nodes: Iterable[Place | Thing]) -> list[str]:
+    """Names without repetition, in order."""
+    return list(dict.fromkeys(node.name for node in nodes))
+
+
+def views(things: Iterable[Thing]) -> list[Place]:
+    return list(dict.fromkeys(thing.place for thing in things))
+
+
+def named(nodes: Iterable[Place | Thing]) -> Criterion:
+    """The answer contains the name of one of these nodes."""
+    words = "|".join(re.escape(name).replace("_", "[ _]") for name in names(nodes))
+    return {"answer_matches": rf"(?i)\b(?:{words})(?!\d)"}
+
+
+def choose(rng: random.Random, options: Sequence[str], weights: Sequence[float] | None = None) -> str:
+    return rng.choices(options, weights)[0]

@@ -1,0 +1,44 @@
+"""A stable division into training, validation and test, by hashing what must not be shared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final, Literal
+
+Split = Literal["train", "validation", "test"]
+SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
+
+_WORLD_SHARES: Final = {"train": 0.8, "validation": 0.1, "test": 0.1}
+_HELD_OUT_SHARE: Final = 8
+"""One phrasing in so many is held out for validation, and one for test."""
+_FEWEST: Final = 4
+"""Of fewer phrasings none is held out."""
+
+
+def number(text: str) -> int:
+    """64 bits that depend on the text alone, the same on every machine and run."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def split_of_world(digest: str) -> Split:
+    """Where a world with this layout digest belongs."""
+    at = number(f"world:{digest}") / 2**64
+    for split in SPLITS:
+        at -= _WORLD_SHARES[split]
+        if at < 0:
+            return split
+    return "test"
+
+
+def split_phrasings(phrasings: Sequence[str]) -> dict[Split, tuple[str, ...]]:
+    """Which phrasings of one list belong where. Every split gets some: a short list is used by all."""
+    if len(phrasings) < _FEWEST:
+        return {split: tuple(phrasings) for split in SPLITS}
+    ranked = sorted(phrasings, key=lambda text: number(f"phrasing:{text}"))
+    held = -(-len(ranked) // _HELD_OUT_SHARE)
+    return {
+        "test": tuple(ranked[:held]),
+        "validation": tuple(ranked[held : 2 * held]),
+        "train": tuple(ranked[2 * held :]),
+    }
