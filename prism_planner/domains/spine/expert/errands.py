@@ -94,7 +94,11 @@ class Errands(Groundwork):
                 return self._missing(intent.target)
             region = self._view.place(name)
         done = [d for d in self._memory.deeds[self._since :] if d.verb == "explore_region"]
-        if not done and (region is None or region not in self._memory.explored):
+        if intent.target is not None:
+            # Explorations made to find the target are not the one that was asked for.
+            places = {self._view.place(name) for name in self._ordered(intent.target)}
+            done = [d for d in done if d.target in places]
+        if not done:
             region = region or self._view.here
             if ("explore_region", region) not in self._memory.failed:
                 radius = min(intent.radius or self._view.radius, 100.0, self._memory.radius_limit(region))
