@@ -6,6 +6,7 @@ the goal ends once the robot stands.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ from prism_planner.nodes.qos import LATCHED
 from prism_planner.nodes.runtime import Worker, notify_ready, run_node
 from prism_planner.nodes.safety import SafetyParameters, safety_limits
 from prism_planner.nodes.simulated_backend import SimulatedBackend, SimulationParameters
-from prism_planner.nodes.skill_backend import SkillBackend, SkillResult
+from prism_planner.nodes.skill_backend import RobotProgress, SkillBackend, SkillResult
 from prism_planner.skills.monitor import SafetyMonitor
 from prism_planner.skills.skill import Skill, SkillCode
 
@@ -198,6 +199,7 @@ class SkillServer:
         if current.stopped is not None and result.code == SkillCode.CANCELLED:
             code, message = current.stopped
             result = SkillResult(code, message, (message, *result.feedback), result.graph_revision)
+        self._measure(current)
         if result.code == SkillCode.SUCCEEDED:
             handle.succeed()
         elif result.code == SkillCode.CANCELLED and handle.is_cancel_requested:
@@ -260,24 +262,28 @@ class SkillServer:
         current = self._current
         if current is None:
             return
-        here = self._backend.progress
+        here = self._measure(current)
+        feedback = ExecuteSkill.Feedback()
         if here is not None:
-            point = (here.x, here.y)
-            last = current.last_point or point
-            current.distance_m += ((point[0] - last[0]) ** 2 + (point[1] - last[1]) ** 2) ** 0.5
-            current.last_point = point
-            feedback = ExecuteSkill.Feedback(distance_remaining=here.remaining_m)
+            feedback.distance_remaining = here.remaining_m
             feedback.pose.header.frame_id = MAP_FRAME
             feedback.pose.header.stamp = self._node.get_clock().now().to_msg()
             feedback.pose.pose = pose_to_msg(here.x, here.y, here.z, here.yaw)
-        else:
-            feedback = ExecuteSkill.Feedback()
         current.goal.publish_feedback(feedback)
         reason = self._reason_to_stop(current)
         if reason is not None and current.stopped is None:
             current.stopped = reason
             current.cancel.cancel()
             self._backend.stop()
+
+    def _measure(self, current: _Execution) -> RobotProgress | None:
+        """Where the robot is, added to the distance of the skill."""
+        here = self._backend.progress
+        if here is not None:
+            point = (here.x, here.y)
+            current.distance_m += math.dist(current.last_point or point, point)
+            current.last_point = point
+        return here
 
     def _reason_to_stop(self, current: _Execution) -> tuple[SkillCode, str] | None:
         now = time.monotonic()

@@ -50,6 +50,8 @@ EXPERT = "expert"
 
 _STATUS_PERIOD_S = 1.0
 _GRAPH_TIMEOUT_S = 5.0
+_LISTENER_TIMEOUT_S = 0.5
+_LISTENER_POLL_S = 0.01
 _Result = ExecuteTask.Result
 _CODES = {
     "": _Result.SUCCEEDED,
@@ -327,6 +329,7 @@ class SlmPlanner:
         if isinstance(refused, _Ended):
             return refused
         text, graph = refused
+        self._await_listener()
         environment = RobotEnvironment(
             start=graph, graph=self._graph, skills=self._skills, task_id=task.task_id
         )
@@ -360,6 +363,15 @@ class SlmPlanner:
             len(trace.turns),
             self._write(trace, task.task_id),
         )
+
+    def _await_listener(self) -> None:
+        """A client that has just appeared may not be known to the feedback's publisher yet; without this
+        it would miss the first steps."""
+        deadline = time.monotonic() + _LISTENER_TIMEOUT_S
+        while not self._node.count_subscribers("execute_task/_action/feedback"):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(_LISTENER_POLL_S)
 
     def _check(self, task: str, cancel: CancelToken) -> _Ended | tuple[str, SceneGraph]:
         """The task's text and the graph to plan on; or why nothing can be planned."""

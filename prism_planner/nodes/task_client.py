@@ -26,6 +26,7 @@ from prism_planner.nodes.conversions import action_from_msg, task_id_of
 from prism_planner.nodes.qos import LATCHED
 
 _POLL_S = 0.02
+_SETTLE_S = 0.3
 _ACCEPT_TIMEOUT_S = 10.0
 _CANCEL_TIMEOUT_S = 10.0
 # The planner repeats its status every second; this much silence means that it is gone.
@@ -100,6 +101,7 @@ class TaskClient:
         self._client = ActionClient(self._node, ExecuteTask, "execute_task")
         self._status: PlannerStatus | None = None
         self._status_time = 0.0
+        self._settled = False
         self._cancel = threading.Event()
         self._node.create_subscription(PlannerStatus, "planner_status", self._on_status, LATCHED)
         self._executor = SingleThreadedExecutor(context=self._context)
@@ -122,6 +124,11 @@ class TaskClient:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_S)
+        if not self._settled:
+            # That we know the planner does not yet mean that it knows us, and what it publishes meanwhile
+            # would be lost: the first steps of a task.
+            time.sleep(_SETTLE_S)
+            self._settled = True
         return True
 
     def run(
@@ -206,6 +213,11 @@ class TaskClient:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_S)
+        if not self._settled:
+            # That we know the planner does not yet mean that it knows us, and what it publishes meanwhile
+            # would be lost: the first steps of a task.
+            time.sleep(_SETTLE_S)
+            self._settled = True
         return True
 
     def _on_status(self, status: PlannerStatus) -> None:

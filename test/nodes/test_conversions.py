@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("prism_msgs", reason="prism_msgs is not built; run `make setup`")
@@ -86,6 +86,7 @@ def over_the_wire(message: Any) -> Any:
     return deserialize_message(serialize_message(message), type(message))
 
 
+@settings(deadline=None, max_examples=60)
 @given(_deltas)
 def test_a_delta_survives_the_wire(delta: GraphDelta) -> None:
     message = over_the_wire(delta_to_msg(delta, revision=7, history_id="h"))
@@ -94,6 +95,7 @@ def test_a_delta_survives_the_wire(delta: GraphDelta) -> None:
     assert message.header.frame_id == "map"
 
 
+@settings(deadline=None, max_examples=60)
 @given(_graphs())
 def test_a_graph_survives_the_wire(graph: SceneGraph) -> None:
     again = graph_from_msg(over_the_wire(graph_to_msg(graph)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("prism_msgs", reason="prism_msgs is not built; run `make setup`")
@@ -17,6 +17,7 @@ def region(number: int) -> GraphDelta:
     return GraphDelta(add_nodes=(Node(name=f"r_{number}", kind="region", coords=(number, 0)),))
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["heard", "lost", "answered"]), max_size=30), st.integers(0, 5))
 def test_a_mirror_is_right_or_behind(events: list[str], before: int) -> None:
     server = SceneGraph.from_deltas(map(region, range(before)))

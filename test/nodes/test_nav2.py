@@ -177,6 +177,7 @@ def test_a_keep_out_region_is_refused(probe: Any, skills: Any, robot: GoalRobot)
 def test_a_robot_that_leaves_its_path_into_a_keep_out_region_is_stopped(
     probe: Any, skills: Any, robot: GoalRobot
 ) -> None:
+    execute(probe, skills, skill="goto", target="r_3")
     handle = probe.send(skills, ExecuteSkill.Goal(skill="goto", target="r_1"))
     probe.wait_until(lambda: robot.speed > 0 and robot.x < 9.0, 5, "a driving robot")
     robot.x, robot.y = 6.0, 5.5
@@ -202,6 +203,7 @@ def test_cancel_stands_the_robot(probe: Any, skills: Any, robot: GoalRobot) -> N
 
 
 def test_a_blocked_robot_is_stuck(probe: Any, skills: Any, robot: GoalRobot) -> None:
+    execute(probe, skills, skill="goto", target="r_1")
     robot.blocked = True
     result = execute(probe, skills, skill="goto", target="r_3")
     robot.blocked = False

@@ -6,7 +6,8 @@ import json
 import math
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -221,13 +222,29 @@ def test_a_spelling_mistake_in_a_parameter_is_reported(probe: Any) -> None:
     assert "asociation_radius" in status.message
 
 
-def detect(probe: Any, frame: str, *detections: Detection) -> None:
-    """Publish detections once somebody listens."""
-    publisher = probe.node.create_publisher(DetectionArray, "detections", SENSOR)
-    probe.wait_until(publisher.get_subscription_count, 5, "subscriber of detections")
+def publish_until(probe: Any, topic: str, message: Any, condition: Callable[[], Any], what: str) -> Any:
+    """Publish again and again, as sensors do, until the condition holds; its value."""
+    publisher = probe.node.create_publisher(type(message), topic, SENSOR)
+
+    def published_and_true() -> Any:
+        publisher.publish(message)
+        time.sleep(0.05)
+        return condition()
+
+    value = probe.wait_until(published_and_true, 10, what)
+    probe.node.destroy_publisher(publisher)
+    return value
+
+
+def detect(probe: Any, frame: str, *detections: Detection, until: Callable[[], Any], what: str) -> Any:
     message = DetectionArray(detections=list(detections))
     message.header.frame_id = frame
-    publisher.publish(message)
+    return publish_until(probe, "detections", message, until, what)
+
+
+def graph_with(probe: Any, name: str) -> SceneGraph | None:
+    graph = graph_of(probe)
+    return graph if name in graph else None
 
 
 def seen(category: str, x: float, y: float, **fields: Any) -> Detection:
@@ -235,28 +252,24 @@ def seen(category: str, x: float, y: float, **fields: Any) -> Detection:
 
 
 def test_detections_become_nodes_once(probe: Any) -> None:
-    colour = [Attribute(key="colour", value="red")]
-    detect(probe, "map", seen("car", 9.0, 1.0), seen("bench", 1.2, 1.1, attributes=colour))
-    graph = probe.wait_until(lambda: "car_1" in (g := graph_of(probe)) and g, 5, "the car")
-    assert graph.seen_from("car_1") == ["r_1"]
-    probe.wait_until(
-        lambda: graph_of(probe).node("bench_1").attributes.get("colour"), 5, "the bench's colour"
+    bench = seen("bench", 1.2, 1.1, attributes=[Attribute(key="colour", value="red")])
+    graph = detect(
+        probe, "map", seen("car", 9.0, 1.0), bench, until=lambda: graph_with(probe, "car_1"), what="the car"
     )
-    detect(probe, "map", seen("car", 9.3, 1.2), seen("tree", 4.0, 4.0))
-    graph = probe.wait_until(lambda: "tree_1" in (g := graph_of(probe)) and g, 5, "the tree")
+    assert graph.seen_from("car_1") == ["r_1"]
+    probe.wait_until(lambda: graph_of(probe).node("bench_1").attributes.get("colour"), 5, "the colour")
+    again = (seen("car", 9.3, 1.2), seen("tree", 4.0, 4.0))
+    graph = detect(probe, "map", *again, until=lambda: graph_with(probe, "tree_1"), what="the tree")
     assert set(graph.objects) == {"bench_1", "car_1", "tree_1"}
 
 
 def test_detections_relative_to_the_robot_follow_odometry(probe: Any) -> None:
-    odometry = probe.node.create_publisher(Odometry, "odom", SENSOR)
-    probe.wait_until(odometry.get_subscription_count, 5, "subscriber of odom")
     message = Odometry(child_frame_id="base_link")
     message.header.frame_id = "odom"
     message.pose.pose = pose_to_msg(10.0, 0.0, 0.0, math.pi / 2)
-    odometry.publish(message)
-    probe.wait_until(lambda: graph_of(probe).robot_location == "r_2", 5, "the robot in r_2")
-    detect(probe, "base_link", seen("door", 3.0, 0.0))
-    graph = probe.wait_until(lambda: "door_1" in (g := graph_of(probe)) and g, 5, "the door")
+    publish_until(probe, "odom", message, lambda: graph_of(probe).robot_location == "r_2", "the robot in r_2")
+    door = seen("door", 3.0, 0.0)
+    graph = detect(probe, "base_link", door, until=lambda: graph_with(probe, "door_1"), what="the door")
     assert graph.node("door_1").coords == pytest.approx((10.0, 3.0))
     assert graph.seen_from("door_1") == ["r_2"]
 
@@ -275,13 +288,12 @@ def test_a_detection_that_makes_no_sense_is_rejected_and_counted(
 ) -> None:
     received = probe.listen(DiagnosticArray, "diagnostics", 10)
     before = graph_of(probe)
-    detect(probe, frame, detection)
 
     def rejected() -> DiagnosticStatus | None:
         status = diagnosis(received, "detections")
         return status if status is not None and said in status.message else None
 
-    status = probe.wait_until(rejected, 5, "the rejection")
+    status = detect(probe, frame, detection, until=rejected, what="the rejection")
     assert status.level == DiagnosticStatus.WARN
     assert int(next(v.value for v in status.values if v.key == "rejected")) >= 1
     assert graph_of(probe) == before

@@ -46,6 +46,7 @@ def client(stack: Stack, domain_id: int) -> Iterator[TaskClient]:  # noqa: ARG00
 @pytest.fixture(scope="module")
 def odometry(stack: Stack, probe: Any) -> list[Odometry]:  # noqa: ARG001 - it must run
     received: list[Odometry] = probe.listen(Odometry, "odom", SENSOR)
+    probe.wait_until(lambda: received, 10, "odometry")
     return received
 
 
@@ -125,7 +126,8 @@ def test_a_second_task_is_rejected_while_one_runs(client: TaskClient, domain_id:
     client.run("Go to road 1", timeout_s=60)
     worker = threading.Thread(target=lambda: client.run("Go to road 4", timeout_s=60))
     worker.start()
-    probe.wait_until(lambda: statuses[-1].state == PlannerStatus.EXECUTING, 10, "an executing planner")
+    executing = PlannerStatus.EXECUTING
+    probe.wait_until(lambda: statuses and statuses[-1].state == executing, 10, "an executing planner")
     with TaskClient(domain_id=domain_id) as other:
         assert other.run("Go to road 2", timeout_s=10).outcome is TaskOutcome.BUSY
     answer = probe.call(MakePlan, "make_plan", MakePlan.Request(task="Go to road 2"))
