@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -12,7 +13,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 import rclpy
-from action_msgs.msg import GoalStatus
+from action_msgs.msg import GoalInfo, GoalStatus
+from action_msgs.srv import CancelGoal
 from rclpy.action import ActionClient
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -27,7 +29,8 @@ from prism_planner.nodes.qos import LATCHED
 
 _POLL_S = 0.02
 _SETTLE_S = 0.3
-_ACCEPT_TIMEOUT_S = 10.0
+_ACCEPT_TIMEOUT_S = 4.0
+_ATTEMPTS = 3
 _CANCEL_TIMEOUT_S = 10.0
 # The planner repeats its status every second; this much silence means that it is gone.
 _SILENCE_S = 8.0
@@ -99,6 +102,7 @@ class TaskClient:
         )
         self._node = Node("prism_task_client", namespace=namespace, context=self._context)
         self._client = ActionClient(self._node, ExecuteTask, "execute_task")
+        self._cancels = self._node.create_client(CancelGoal, "execute_task/_action/cancel_goal")
         self._status: PlannerStatus | None = None
         self._status_time = 0.0
         self._settled = False
@@ -156,12 +160,12 @@ class TaskClient:
                 f"{planner_timeout_s:g} s; start one with `prism up`, or check namespace and ROS_DOMAIN_ID",
             )
         goal = ExecuteTask.Goal(task=task, max_steps=max_steps, seed=seed)
-        sent = self._client.send_goal_async(
-            goal, feedback_callback=None if on_progress is None else _translate(on_progress)
-        )
-        if not self._wait(sent, _ACCEPT_TIMEOUT_S):
+        try:
+            handle = self._send(goal, on_progress)
+        except KeyboardInterrupt:
+            return TaskResult(TaskOutcome.CANCELLED, "cancelled before it began")
+        if handle is None:
             return TaskResult(TaskOutcome.PLANNER_LOST, "the planner did not answer the goal")
-        handle = sent.result()
         if not handle.accepted:
             return TaskResult(TaskOutcome.BUSY, "the planner is busy with another task; cancel it or wait")
         return self._follow(handle, started, timeout_s)
@@ -176,6 +180,24 @@ class TaskClient:
         self._client.destroy()
         self._node.destroy_node()
         self._context.try_shutdown()
+
+    def _send(self, goal: ExecuteTask.Goal, on_progress: OnProgress | None) -> Any:
+        """The goal's handle; None when the planner never answered. A goal whose answer got lost may have
+        been accepted: it is cancelled, so that nothing runs unobserved."""
+        feedback = None if on_progress is None else _translate(on_progress)
+        for _ in range(_ATTEMPTS):
+            info = GoalInfo()
+            info.goal_id.uuid = list(uuid.uuid4().bytes)
+            sent = self._client.send_goal_async(goal, feedback_callback=feedback, goal_uuid=info.goal_id)
+            answered = False
+            try:
+                answered = self._wait(sent, _ACCEPT_TIMEOUT_S)
+            finally:
+                if not answered:
+                    self._cancels.call_async(CancelGoal.Request(goal_info=info))
+            if answered:
+                return sent.result()
+        return None
 
     def _follow(self, handle: Any, started: float, timeout_s: float | None) -> TaskResult:
         result = handle.get_result_async()

@@ -17,15 +17,19 @@ import pytest
 
 pytest.importorskip("prism_msgs", reason="prism_msgs is not built; run `make setup`")
 
+from action_msgs.msg import GoalStatusArray
+from action_msgs.srv import CancelGoal
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from nav_msgs.msg import Odometry
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rosgraph_msgs.msg import Clock
 
 from prism_msgs.action import ExecuteTask
+from prism_msgs.msg import PlannerStatus
 from prism_msgs.srv import GetSceneGraph
 from prism_planner.nodes.conversions import graph_from_msg
-from prism_planner.nodes.qos import SENSOR
+from prism_planner.nodes.qos import LATCHED, SENSOR
 from prism_planner.nodes.supervisor import Stack, StackError, StackOptions
 from prism_planner.nodes.task_client import TaskClient, TaskOutcome, TaskResult
 
@@ -221,3 +225,38 @@ def test_simulated_time_drives_the_robot(new_stack: Any, domain_id: int, probe: 
     assert results[0].outcome is TaskOutcome.SUCCEEDED
     assert odometry[-1].pose.pose.position.x == pytest.approx(10.0, abs=0.2)
     assert odometry[-1].header.stamp.sec >= int(1.7e9)
+
+
+def test_a_goal_that_nobody_answers_is_cancelled_and_tried_again(probe: Any, domain_id: int) -> None:
+    """A planner that took the first goal, but whose answer got lost."""
+    taken: list[bytes] = []
+    cancelled: list[bytes] = []
+    release = threading.Event()
+
+    def on_goal(request: Any, response: Any) -> Any:
+        taken.append(bytes(request.goal_id.uuid))
+        if len(taken) == 1:
+            release.wait(8)  # longer than the client waits
+        return response
+
+    def on_cancel(request: Any, response: Any) -> Any:
+        cancelled.append(bytes(request.goal_info.goal_id.uuid))
+        return response
+
+    node = probe.node
+    node.create_publisher(PlannerStatus, "mute/planner_status", LATCHED).publish(PlannerStatus())
+    group = ReentrantCallbackGroup()
+    action = "mute/execute_task/_action/"
+    kind = ExecuteTask.Impl
+    node.create_service(kind.SendGoalService, action + "send_goal", on_goal, callback_group=group)
+    node.create_service(CancelGoal, action + "cancel_goal", on_cancel, callback_group=group)
+    node.create_service(kind.GetResultService, action + "get_result", lambda _, response: response)
+    node.create_publisher(kind.FeedbackMessage, action + "feedback", 10)
+    node.create_publisher(GoalStatusArray, action + "status", LATCHED)
+    with TaskClient(namespace="mute", domain_id=domain_id) as client:
+        result = client.run("Map road 4", timeout_s=20)
+    release.set()
+    assert result.outcome is TaskOutcome.BUSY  # the second answer: not accepted
+    probe.wait_until(lambda: cancelled, 5, "the cancel")
+    assert cancelled[0] == taken[0]
+    assert len(set(taken)) == len(taken) >= 2
