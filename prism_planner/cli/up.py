@@ -49,7 +49,6 @@ def up(
     from prism_planner.cli.errors import CommandError
     from prism_planner.cli.ros import require_ros
     from prism_planner.cli.show import console
-    from prism_planner.evaluation.episode import default_style
     from prism_planner.nodes.share import robot_parameters
     from prism_planner.nodes.supervisor import StackOptions, new_run_directory, run_stack
     from prism_planner.worlds.scenario import load_scenario
@@ -69,7 +68,6 @@ def up(
     out = console()
     if note:
         out.print(note, style="yellow")
-    style = default_style(name)
     directory = run_directory or new_run_directory()
     where = f"in {world}" if world is not None else "on the real robot"
     out.print(f"Starting {robot} {where}; journal and traces in {directory}. Ctrl-C ends all nodes.")
@@ -80,8 +78,6 @@ def up(
         namespace=namespace,
         use_sim_time=use_sim_time,
         parameter_files=tuple(params or ()),
-        # The robots' files have the style of a distilled model; a file of the user's own has the last word.
-        parameters={"slm_planner": {"style": style}} if style != "distilled" and not params else {},
         run_directory=directory,
     )
     raise typer.Exit(run_stack(options))

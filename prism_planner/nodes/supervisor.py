@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import yaml
 
+from prism_planner.evaluation.episode import default_style
 from prism_planner.nodes.share import robot_parameters
 
 NODES = ("scene_graph_server", "skill_server", "slm_planner")
@@ -375,13 +376,18 @@ def _run_parameters(options: StackOptions, run_directory: Path) -> dict[str, dic
     skills: dict[str, Any] = {}
     if options.scenario is not None:
         skills = {"backend": "simulated", "scenario": str(options.scenario.resolve())}
+    planner = {"model": options.model, "trace_directory": str(run_directory / "traces")}
+    style = default_style(options.model)
+    if style != "distilled" and not options.parameter_files:
+        # The robots' files have the style of a distilled model; a file of the user's own has the last word.
+        planner["style"] = style
     return {
         "scene_graph_server": {
             "journal_directory": str(run_directory / "scene_graph"),
             "graph_directory": str(run_directory),
         },
         "skill_server": skills,
-        "slm_planner": {"model": options.model, "trace_directory": str(run_directory / "traces")},
+        "slm_planner": planner,
     }
 
 

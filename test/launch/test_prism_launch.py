@@ -57,6 +57,17 @@ def test_parameters_of_the_run_come_last_and_only_to_their_node(tmp_path: Path) 
     assert [n for n, given in files.items() if "m.gguf" in given[-1].read_text()] == ["slm_planner"]
 
 
+def test_a_hosted_model_is_talked_to_at_length_unless_the_users_file_decides(tmp_path: Path) -> None:
+    def own(**options: Any) -> str:
+        return parameter_files(StackOptions(**options), tmp_path)["slm_planner"][-1].read_text()
+
+    file = tmp_path / "own.yaml"
+    file.touch()
+    assert "style: source" in own(model="openai:gpt-x")
+    assert "style" not in own(model="openai:gpt-x", parameter_files=(file,))
+    assert "style" not in own(model="expert")
+
+
 def test_missing_parameter_file_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "none.yaml"
     with pytest.raises(ValueError, match=r"none\.yaml: there is no such parameter file"):
