@@ -31,6 +31,16 @@ from prism_planner.language.model import (
 _POLL_S = 0.01
 
 
+def default_threads() -> int:
+    """Half the cores this process may use, at least one.
+
+    llama.cpp's threads wait for each other hundreds of times per token, by spinning. One that has to
+    share its core with other software stalls all of them, ten times over and more. A robot's computer is
+    never idle; a small model on fewer threads is a little slower at best, and as fast at worst.
+    """
+    return max(1, len(os.sched_getaffinity(0)) // 2)
+
+
 class LlamaModel:
     """A GGUF model with its KV memory.
 
@@ -54,7 +64,7 @@ class LlamaModel:
 
         name: how the model is called in logs and traces; the file's name by default.
         context_length: tokens of prompt and answer together; by default what the model was trained
-        with, at most 8192. threads: by default the cores this process may use. gpu_layers: layers
+        with, at most 8192. threads: see `default_threads`. gpu_layers: layers
         to offload (-1: all) where llama-cpp-python was built for it. chat_template: Jinja source
         instead of the GGUF's own. adapter, adapter_scale: a LoRA GGUF to start with.
 
@@ -68,7 +78,7 @@ class LlamaModel:
         self._context = LlamaContext(
             path,
             context_length=context_length,
-            threads=threads or len(os.sched_getaffinity(0)),
+            threads=threads or default_threads(),
             gpu_layers=gpu_layers,
         )
         try:
@@ -120,6 +130,14 @@ class LlamaModel:
         return self.session(messages).generate(
             constraint=constraint, limits=limits, cancel=cancel, on_text=on_text
         )
+
+    def prefill(self, messages: Sequence[Message], *, cancel: CancelToken | None = None) -> None:
+        """Evaluate messages before there is anything to answer.
+
+        A conversation that begins with the same text then starts at once. Raises Cancelled,
+        ContextFullError and LanguageModelError.
+        """
+        _Generation(self, Limits(max_tokens=1), cancel, None).prefill(self.session(messages)._prompt())
 
     def set_adapter(self, path: str | os.PathLike[str] | None, *, scale: float = 1.0) -> None:
         """Generate with this LoRA adapter (a GGUF) from now on, or with the bare model for None.
@@ -241,13 +259,23 @@ class _Generation:
         self._text: list[str] = []
 
     def run(self, prompt: list[int], constraint: Constraint | None) -> tuple[Completion, list[int]]:
+        with self._admitted(prompt):
+            return self._generate(prompt, constraint)
+
+    def prefill(self, prompt: list[int]) -> None:
+        with self._admitted(prompt):
+            self._context.evaluate(prompt, check=self._check)
+
+    @contextmanager
+    def _admitted(self, prompt: list[int]) -> Iterator[None]:
+        """Hold the model for a prompt that fits."""
         needed = len(prompt) + self._limits.max_tokens
         if needed > self._context.context_length:
             raise ContextFullError(needed=needed, available=self._context.context_length)
         self._check()
         with self._model._exclusive(self._check), self._watched():
             try:
-                return self._generate(prompt, constraint)
+                yield
             except EvaluationAborted:
                 self._check()
                 raise LanguageModelError("the evaluation was interrupted") from None

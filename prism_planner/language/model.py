@@ -161,4 +161,10 @@ class LanguageModel(Protocol):
         on_text: OnText | None = None,
     ) -> Completion: ...
 
+    def prefill(self, messages: Sequence[Message], *, cancel: CancelToken | None = None) -> None:
+        """Read messages ahead of a conversation that will begin with the same text; may do nothing.
+
+        Raises Cancelled, ContextFullError and LanguageModelError.
+        """
+
     def close(self) -> None: ...

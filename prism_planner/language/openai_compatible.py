@@ -121,6 +121,9 @@ class OpenAIModel:
         finally:
             self._lock.release()
 
+    def prefill(self, messages: Sequence[Message], *, cancel: CancelToken | None = None) -> None:
+        """Nothing: an endpoint keeps its own cache, and every request costs."""
+
     def close(self) -> None:
         self._client.close()
 
