@@ -6,6 +6,7 @@ window is full, so that the planning loop sees plans only.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -59,6 +60,23 @@ class Policy(Protocol[ObservationT_contra, PlanT]):
     ) -> Decision[PlanT]: ...
 
     def close(self) -> None: ...
+
+
+def prefetch(
+    *,
+    domain: Domain[ObservationT, PlanT],
+    model: LanguageModel,
+    observation: ObservationT,
+    style: Style,
+    cancel: CancelToken | None = None,
+) -> None:
+    """Let the model read what is known while there is no task: the next task's first step is then short.
+
+    Works because a first message says the observation before the task. Raises Cancelled and
+    LanguageModelError.
+    """
+    with contextlib.suppress(ContextFullError):
+        model.prefill(_opening(domain, model, "", observation, style), cancel=cancel)
 
 
 class ModelPolicy(Generic[ObservationT, PlanT]):
@@ -132,14 +150,9 @@ class ModelPolicy(Generic[ObservationT, PlanT]):
 
     def _restart(self, observation: ObservationT, share: float = _RESTART_SHARE) -> Session:
         self.close()
-        budget = int(self._model.context_length * share * _CHARS_PER_TOKEN)
         self._previous = None
-        self._session = self._model.session(self._domain.system(self._style))
-        self._session.append(
-            Message(
-                "user",
-                self._domain.render(self._task, observation, style=self._style, first=True, budget=budget),
-            )
+        self._session = self._model.session(
+            _opening(self._domain, self._model, self._task, observation, self._style, share)
         )
         return self._session
 
@@ -199,6 +212,20 @@ class ExpertPolicy(Generic[ObservationT, PlanT]):
 
     def close(self) -> None:
         """Nothing to free."""
+
+
+def _opening(
+    domain: Domain[ObservationT, PlanT],
+    model: LanguageModel,
+    task: str,
+    observation: ObservationT,
+    style: Style,
+    share: float = _RESTART_SHARE,
+) -> list[Message]:
+    """How a conversation begins: instructions, and the observation in at most `share` of the window."""
+    budget = int(model.context_length * share * _CHARS_PER_TOKEN)
+    text = domain.render(task, observation, style=style, first=True, budget=budget)
+    return [*domain.system(style), Message("user", text)]
 
 
 def _add_usage(a: Usage, b: Usage) -> Usage:

@@ -177,6 +177,7 @@ class ScriptedModel:
         self.script = list(script)
         self.sessions: list[ScriptedSession] = []
         self.constraints: list[Constraint | None] = []
+        self.prefilled: list[tuple[Message, ...]] = []
 
     def count_tokens(self, text: str) -> int:
         return len(text)
@@ -187,6 +188,9 @@ class ScriptedModel:
 
     def generate(self, messages: Sequence[Message], **options: Any) -> Completion:
         return self.session(messages).generate(**options)
+
+    def prefill(self, messages: Sequence[Message], *, cancel: CancelToken | None = None) -> None:
+        self.prefilled.append(tuple(messages))
 
     def close(self) -> None:
         """Nothing to free."""

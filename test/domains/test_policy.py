@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prism_planner.cancellation import Cancelled, CancelToken
-from prism_planner.domains.policy import ExpertPolicy, ModelPolicy
+from prism_planner.domains.policy import ExpertPolicy, ModelPolicy, prefetch
 from prism_planner.language.model import (
     Completion,
     ContextFullError,
@@ -153,3 +153,12 @@ def test_the_expert_can_be_cancelled(domain, world):
     token.cancel()
     with pytest.raises(Cancelled):
         ExpertPolicy(domain=domain, expert=domain.expert("go")).decide(world.observe(), cancel=token)
+
+
+def test_prefetch_reads_what_a_task_will_begin_with(domain, world, scripted):
+    model = scripted("say done")
+    prefetch(domain=domain, model=model, observation=world.observe(), style="distilled")
+    policy(domain, model).decide(world.observe())
+    [ahead] = model.prefilled
+    assert contents(model.sessions[0])[0] == ahead[0].content
+    assert ahead[1].content.split(": ")[1:] == contents(model.sessions[0])[1].split(": ")[1:]
