@@ -11,6 +11,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -197,10 +198,12 @@ def run_stack(options: StackOptions, *, on_log: OnLog | None = None) -> int:
 
 
 def new_run_directory() -> Path:
-    """A fresh directory for one run, under $PRISM_HOME or ~/.local/state/prism."""
+    """A fresh directory for one run, made under $PRISM_HOME or ~/.local/state/prism."""
     state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "prism"
-    home = Path(os.environ.get("PRISM_HOME") or state)
-    return home / "runs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    runs = Path(os.environ.get("PRISM_HOME") or state) / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    # Unique, since one launch may start several robots within a second.
+    return Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=runs))
 
 
 def parameter_files(options: StackOptions, run_directory: Path) -> dict[str, list[Path]]:

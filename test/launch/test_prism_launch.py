@@ -18,7 +18,13 @@ from typing import Any
 import pytest
 
 from prism_planner.nodes.share import share_directory
-from prism_planner.nodes.supervisor import NODES, Stack, StackOptions, parameter_files
+from prism_planner.nodes.supervisor import (
+    NODES,
+    Stack,
+    StackOptions,
+    new_run_directory,
+    parameter_files,
+)
 
 FILE = share_directory() / "launch" / "prism.launch.py"
 
@@ -66,6 +72,13 @@ def test_a_hosted_model_is_talked_to_at_length_unless_the_users_file_decides(tmp
     assert "style: source" in own(model="openai:gpt-x")
     assert "style" not in own(model="openai:gpt-x", parameter_files=(file,))
     assert "style" not in own(model="expert")
+
+
+def test_robots_started_at_once_do_not_share_a_run(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PRISM_HOME", str(tmp_path))
+    runs = {new_run_directory() for _ in range(3)}
+    assert len(runs) == 3
+    assert {run.parent for run in runs} == {tmp_path / "runs"}
 
 
 def test_missing_parameter_file_is_named(tmp_path: Path) -> None:
