@@ -33,7 +33,7 @@ from prism_planner.domains.domain import InvalidPlanError
 from prism_planner.domains.policy import ModelPolicy, prefetch
 from prism_planner.domains.spine import SpineDomain
 from prism_planner.domains.spine.actions import SpineObservation
-from prism_planner.language.llama import LlamaModel, default_threads
+from prism_planner.language.llama import LlamaModel, default_threads, default_threads
 from prism_planner.language.registry import load_model
 from prism_planner.worlds.envelope import Scenario
 from prism_planner.worlds.scenario import load_scenario
