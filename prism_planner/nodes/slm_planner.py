@@ -15,6 +15,7 @@ from typing import Any, Literal
 from builtin_interfaces.msg import Time
 from pydantic import Field
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
@@ -25,7 +26,7 @@ from prism_msgs.srv import MakePlan, SetModel
 from prism_planner.cancellation import Cancelled, CancelToken
 from prism_planner.domains.domain import InvalidTaskError
 from prism_planner.domains.planner import Planner, PlannerEvent, PlannerLimits, check_task
-from prism_planner.domains.policy import ExpertPolicy, ModelPolicy, Policy
+from prism_planner.domains.policy import ExpertPolicy, ModelPolicy, Policy, prefetch
 from prism_planner.domains.registry import UnknownDomainError, load_domain
 from prism_planner.domains.trace import PlanTrace, TraceHeader, TraceOutcome, TraceTurn, TurnTiming
 from prism_planner.graph.scene_graph import SceneGraph
@@ -40,6 +41,7 @@ from prism_planner.nodes.parameters import (
     declare_parameters,
     unknown_parameters,
 )
+from prism_planner.nodes.prefetcher import Prefetcher
 from prism_planner.nodes.qos import LATCHED
 from prism_planner.nodes.robot_environment import RobotEnvironment
 from prism_planner.nodes.runtime import Worker, notify_ready, run_node
@@ -49,6 +51,7 @@ from prism_planner.worlds.observation import GraphObservation
 EXPERT = "expert"
 
 _STATUS_PERIOD_S = 1.0
+_IDLE_PERIOD_S = 0.25
 _GRAPH_TIMEOUT_S = 5.0
 _LISTENER_TIMEOUT_S = 0.5
 _LISTENER_POLL_S = 0.01
@@ -84,6 +87,10 @@ class SlmPlannerParameters(NodeParameters):
     retries: int = Field(2, ge=0, le=10, description="How often an invalid plan is sent back in one step.")
     generation_timeout: float = Field(
         120.0, gt=0.0, le=3600.0, description="Longest time for one answer of the model, seconds."
+    )
+    prefetch: bool = Field(
+        True,
+        description="Let the model read the scene graph while there is no task; the first plan is sooner.",
     )
     max_steps: int = Field(30, ge=1, le=1000, description="Planning steps before a task is given up.")
     max_repeats: int = Field(
@@ -145,6 +152,7 @@ class SlmPlanner:
             server_timeout_s=self._parameters.skill_server_timeout,
             silence_s=self._parameters.skill_silence,
         )
+        self._prefetcher = Prefetcher(node, worker=self._worker, graph=self._graph, read=self._read_ahead)
         self._model: LanguageModel | None = None
         self._unavailable = "the model is being loaded"
         self._loading = True
@@ -163,17 +171,22 @@ class SlmPlanner:
             goal_callback=self._on_goal,
             cancel_callback=self._on_cancel,
         )
-        node.create_service(MakePlan, "make_plan", self._on_make_plan)
-        node.create_service(SetModel, "set_model", self._on_set_model)
-        node.create_timer(
-            _STATUS_PERIOD_S, self._publish_status, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        # Callbacks that await: in the node's own group they would keep all others waiting.
+        awaiting = ReentrantCallbackGroup()
+        node.create_service(MakePlan, "make_plan", self._on_make_plan, callback_group=awaiting)
+        node.create_service(SetModel, "set_model", self._on_set_model, callback_group=awaiting)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(_STATUS_PERIOD_S, self._publish_status, clock=steady)
+        if self._parameters.prefetch:
+            node.create_timer(_IDLE_PERIOD_S, self._on_idle, callback_group=awaiting, clock=steady)
         report_parameters(node, self._diagnostics, unknown_parameters(node))
         self._diagnostics.set("model", "WARN", self._unavailable)
         self._set_state(PlannerStatus.LOADING)
         node.executor.create_task(self._load_first)
 
     def finish(self) -> None:
+        self._busy = True
+        self._prefetcher.stop()
         if self._current is not None:
             self._current.cancel.cancel()
         self._worker.close()
@@ -200,6 +213,7 @@ class SlmPlanner:
     async def _change_model(self, name: str) -> str:
         """Load a model in place of the present one; empty, or why the present one stays."""
         self._loading = True
+        self._prefetcher.stop()
         self._set_state(PlannerStatus.LOADING)
         try:
             await self._worker.run(lambda: self._swap_model(name))
@@ -262,12 +276,28 @@ class SlmPlanner:
             timeout_s=parameters.generation_timeout,
         )
 
+    async def _on_idle(self) -> None:
+        if self._model is not None and not (self._busy or self._loading):
+            await self._prefetcher.poll()
+
+    def _read_ahead(self, graph: SceneGraph, cancel: CancelToken) -> None:
+        """In the worker thread: leave the beginning of the next task's prompt in the model."""
+        if self._model is not None:
+            prefetch(
+                domain=self._domain,
+                model=self._model,
+                observation=GraphObservation(graph),
+                style=self._parameters.style,
+                cancel=cancel,
+            )
+
     # Tasks
 
     def _on_goal(self, _: Any) -> GoalResponse:
         if self._busy:
             return GoalResponse.REJECT
         self._busy = True
+        self._prefetcher.stop()
         return GoalResponse.ACCEPT
 
     def _on_cancel(self, _: Any) -> CancelResponse:
@@ -442,6 +472,7 @@ class SlmPlanner:
             response.message = "a task is running or a model is being loaded; cancel it or try again later"
             return response
         self._busy = True
+        self._prefetcher.stop()
         try:
             planned = await self._worker.run(lambda: self._plan_once(request.task))
         finally:
