@@ -93,21 +93,29 @@ class Sampler:
 class PromptLookup:
     """Guesses what comes next: what followed when the last two tokens occurred before.
 
-    Plans copy names from observations, and reasoning repeats itself from turn to turn.
+    Plans copy names from observations, and reasoning repeats itself from turn to turn. Guesses get longer
+    while they come true.
     """
 
-    def __init__(self, length: int) -> None:
-        self._length = length
+    _SHORTEST, _LONGEST = 3, 15
+
+    def __init__(self) -> None:
+        self._length = self._SHORTEST
         self._known = 0
         self._after: dict[tuple[int, int], int] = {}
+        self._guess: list[int] = []
 
     def guess(self, tokens: list[int]) -> list[int]:
-        """At most `length` tokens. `tokens` must start with the tokens of the call before."""
+        """A few tokens, or none. `tokens` must start with the tokens of the call before."""
+        since = tokens[self._known :]
+        came_true = bool(self._guess) and since[: len(self._guess)] == self._guess
+        self._length = min(2 * self._length + 1, self._LONGEST) if came_true else self._SHORTEST
         for end in range(max(self._known, 2), len(tokens)):
             self._after[tokens[end - 2], tokens[end - 1]] = end
         self._known = len(tokens)
         start = self._after.get((tokens[-2], tokens[-1])) if len(tokens) > 1 else None
-        return [] if start is None else tokens[start : start + self._length]
+        self._guess = [] if start is None else tokens[start : start + self._length]
+        return self._guess
 
 
 def _json_grammar(constraint: Constraint) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from prism_planner.cancellation import Cancelled, CancelToken
 from prism_planner.language.chat_format import CHATML, ChatFormat
 from prism_planner.language.decoding import ConstraintCompiler, PromptLookup, Sampler
-from prism_planner.language.llama_context import BATCH, DRAFT, EvaluationAborted, LlamaContext
+from prism_planner.language.llama_context import BATCH, EvaluationAborted, LlamaContext
 from prism_planner.language.model import (
     Completion,
     Constraint,
@@ -284,7 +284,7 @@ class _Generation:
         started = time.monotonic()
         matcher = None if constraint is None else self._model._compiler.compile(constraint)
         sampler = Sampler(self._limits)
-        lookup = PromptLookup(DRAFT)
+        lookup = PromptLookup()
         reused = min(self._context.common_prefix(prompt), len(prompt) - 1)
         answer: list[int] = []
         forced = 0
@@ -303,7 +303,7 @@ class _Generation:
             if len(answer) == self._limits.max_tokens:
                 break
             tokens = prompt + answer
-            logits = self._context.evaluate(tokens, draft=lookup.guess(tokens), check=self._check)
+            logits = self._context.evaluate(tokens, draft=lookup.guess, check=self._check)
             if prompt_s is None:
                 prompt_s = time.monotonic() - started
             self._check()

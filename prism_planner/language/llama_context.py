@@ -28,7 +28,6 @@ from prism_planner.language.model import LanguageModelError, ModelLoadError
 BATCH = 64
 DEFAULT_CONTEXT_LENGTH = 8192
 _ROWS = 4
-DRAFT = _ROWS - 1
 _ABORTED = 2
 _LOG_ERROR = 4  # ggml_log_level
 
@@ -177,16 +176,16 @@ class LlamaContext:
         self,
         tokens: list[int],
         *,
-        draft: Sequence[int] = (),
+        draft: Callable[[list[int]], Sequence[int]] = lambda _tokens: (),
         check: Callable[[], None] = lambda: None,
     ) -> NDArray[np.float32]:
         """Evaluate `tokens` as the whole sequence and return the logits behind the last, shape [vocabulary].
 
-        Only what follows the common prefix with the sequence evaluated before is computed. `draft`: a guess
-        of what comes next; as much of it as fits into rows that would be padding is evaluated too, and
-        costs nothing when the sequence does go on like that. `check` is called before each batch and may
-        raise; raises EvaluationAborted after `abort`. Either way, what was computed so far is kept and
-        stays consistent. The array is a view that the next computation overwrites.
+        Only what follows the common prefix with the sequence evaluated before is computed. `draft`
+        guesses how `tokens` go on; the guess is evaluated along, and where it comes true the next calls
+        compute nothing. `check` is called before each batch and may raise; raises EvaluationAborted after
+        `abort`. Either way, what was computed so far is kept and stays consistent. The array is a view
+        that the next computation overwrites.
         """
         position = self.common_prefix(tokens)
         if position < len(tokens) or position - 1 not in self._rows:
@@ -196,7 +195,7 @@ class LlamaContext:
                 check()
                 batch = tokens[position : position + BATCH]
                 last = position + len(batch) == len(tokens)
-                self._decode(batch, position, draft if last else ())
+                self._decode(batch, position, draft(tokens) if last else ())
                 position += len(batch)
         pointer = llama_cpp.llama_get_logits_ith(self._context, self._rows[len(tokens) - 1])
         return np.ctypeslib.as_array(pointer, (self.vocabulary_size,))
@@ -217,10 +216,9 @@ class LlamaContext:
     def _decode(self, tokens: list[int], position: int, draft: Sequence[int]) -> None:
         """Evaluate one batch, with logits behind its last token and behind each token of the draft."""
         batch, count = self._batch, len(tokens)
-        padding = -count % _ROWS
-        guess = draft[:padding]
-        real = [*tokens, *guess]
-        rows = [*real, *([tokens[-1]] * (padding - len(guess)))]
+        room = min(BATCH - count, self.context_length - position - count)
+        real = [*tokens, *draft[:room]]
+        rows = [*real, *([tokens[-1]] * (-len(real) % _ROWS))]
         batch.n_tokens = len(rows)
         for row, token in enumerate(rows):
             batch.token[row] = token

@@ -95,9 +95,9 @@ def test_logits_do_not_depend_on_how_evaluation_was_cut(model) -> None:
     assert (context.evaluate(tokens) == whole).all()
     context.evaluate([*tokens[:128], 5])
     assert (context.evaluate(tokens) == whole).all()
-    context.evaluate(tokens[:298], draft=tokens[298:])
+    context.evaluate(tokens[:298], draft=lambda _: tokens[298:])
     assert (context.evaluate(tokens) == whole).all()
-    context.evaluate(tokens[:299], draft=[1, 2, 3])
+    context.evaluate(tokens[:299], draft=lambda _: [1, 2, 3, 4, 5])
     assert (context.evaluate(tokens) == whole).all()
 
 
