@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Vector3
-from std_msgs.msg import ColorRGBA
+from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from prism_planner.graph.scene_graph import SceneGraph
@@ -26,13 +26,17 @@ _PLAN = ColorRGBA(r=0.85, g=0.25, b=0.55, a=0.9)
 
 
 class GraphMarkers:
-    """Draws a scene graph again and again; remembers the labels it has drawn, to delete those that go."""
+    """Draws a scene graph again and again.
+
+    Remembers the labels it has drawn, to delete those that go, and since there may be thousands.
+    """
 
     def __init__(self, *, region_size_m: float = 1.0, object_size_m: float = 0.5) -> None:
         self._region_size = region_size_m
         self._object_size = object_size_m
-        self._labels: dict[str, int] = {}
+        self._labels: dict[str, Marker] = {}
         self._next_label = 0
+        self._header = Header(frame_id=MAP_FRAME)  # of all labels
 
     def draw(self, graph: SceneGraph, stamp: Time) -> MarkerArray:
         regions = {name: graph.node(name).coords for name in graph.regions}
@@ -50,22 +54,27 @@ class GraphMarkers:
         return MarkerArray(markers=markers)
 
     def _draw_labels(self, at: dict[str, tuple[float, float]], stamp: Time) -> list[Marker]:
-        markers = []
+        self._header.stamp = stamp
+        gone = []
         for name in [name for name in self._labels if name not in at]:
-            gone = _marker("labels", self._labels.pop(name), Marker.TEXT_VIEW_FACING, stamp)
-            gone.action = Marker.DELETE
-            markers.append(gone)
+            gone.append(_marker("labels", self._labels.pop(name).id, Marker.TEXT_VIEW_FACING, stamp))
+            gone[-1].action = Marker.DELETE
         for name, (x, y) in at.items():
-            if name not in self._labels:
-                self._labels[name] = self._next_label
-                self._next_label += 1
-            label = _marker("labels", self._labels[name], Marker.TEXT_VIEW_FACING, stamp)
-            label.text = name
-            label.pose.position = Point(x=x, y=y, z=self._region_size)
-            label.scale = Vector3(z=0.6 * self._region_size)
-            label.color = _TEXT
-            markers.append(label)
-        return markers
+            label = self._labels.get(name)
+            if label is None:
+                label = self._labels[name] = self._new_label(name)
+            label.pose.position.x, label.pose.position.y = x, y
+        return gone + [self._labels[name] for name in at]
+
+    def _new_label(self, name: str) -> Marker:
+        label = Marker(header=self._header, ns="labels", id=self._next_label, type=Marker.TEXT_VIEW_FACING)
+        self._next_label += 1
+        label.text = name
+        label.pose.orientation.w = 1.0
+        label.pose.position.z = self._region_size
+        label.scale = Vector3(z=0.6 * self._region_size)
+        label.color = _TEXT
+        return label
 
 
 def plan_markers(points: Sequence[tuple[float, float]], labels: Sequence[str], stamp: Time) -> MarkerArray:

@@ -38,14 +38,12 @@ from prism_planner.nodes.frames import Frames, UnknownFrameError
 from prism_planner.nodes.graph_store import GraphStore, read_graph
 from prism_planner.nodes.localization import region_at
 from prism_planner.nodes.markers import GraphMarkers
+from prism_planner.nodes.pace import Pace
 from prism_planner.nodes.parameters import NodeParameters, declare_parameters, unknown_parameters
 from prism_planner.nodes.qos import LATCHED, SENSOR, UPDATES
 from prism_planner.nodes.runtime import notify_ready, run_node
 
 _TICK_S = 0.1
-# Publishing the whole graph may take this share of the time, so that deltas are not kept waiting.
-_WHOLE_SHARE = 0.01
-_MAX_WHOLE_PERIOD_S = 60.0
 _THROTTLE_S = 5.0
 
 
@@ -106,9 +104,8 @@ class SceneGraphServer:
         )
         self._markers = GraphMarkers()
         self._rejected = 0
-        self._whole_pending = True
-        self._markers_pending = True
-        self._next_whole = 0.0
+        self._graph_pace = Pace(self._parameters.publish_period)
+        self._markers_pace = Pace(self._parameters.publish_period)
 
         self._graphs = node.create_publisher(SceneGraphMsg, "scene_graph", LATCHED)
         self._deltas = node.create_publisher(SceneGraphDeltaMsg, "scene_graph_updates", UPDATES)
@@ -167,7 +164,9 @@ class SceneGraphServer:
         self._deltas.publish(
             delta_to_msg(delta, revision=revision, history_id=self._store.history_id, stamp=self._now())
         )
-        self._whole_pending = self._markers_pending = True
+        now = time.monotonic()
+        self._graph_pace.change(now)
+        self._markers_pace.change(now)
         return revision
 
     def _load_initial(self) -> None:
@@ -305,18 +304,14 @@ class SceneGraphServer:
     # Publishing
 
     def _on_tick(self) -> None:
+        """At most one of the two, so that what came in meanwhile is not kept waiting for both."""
         now = time.monotonic()
-        if now < self._next_whole:
-            return
-        if self._whole_pending:
-            self._whole_pending = False
+        if self._graph_pace.due(now):
             self._graphs.publish(self._whole())
-        if self._markers_pending and self._drawings.get_subscription_count():
-            self._markers_pending = False
+            self._graph_pace.publish(now, time.monotonic())
+        elif self._markers_pace.due(now) and self._drawings.get_subscription_count():
             self._drawings.publish(self._markers.draw(self._store.graph, self._now()))
-        spent = time.monotonic() - now
-        period = max(self._parameters.publish_period, spent / _WHOLE_SHARE)
-        self._next_whole = now + min(period, _MAX_WHOLE_PERIOD_S)
+            self._markers_pace.publish(now, time.monotonic())
 
     def _whole(self) -> SceneGraphMsg:
         graph: SceneGraph = self._store.graph
