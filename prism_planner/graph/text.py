@@ -83,11 +83,19 @@ def describe_delta(delta: GraphDelta, graph: SceneGraph) -> str:
 def clean(text: str, limit: int = MAX_VALUE_LENGTH) -> str:
     """Text from the world as one harmless line of at most `limit` characters.
 
-    Control and invisible characters go, white space is collapsed, and what would open a chat turn
-    or another fact is replaced by a harmless look-alike.
+    As `one_line`; what would open another fact is replaced by a harmless look-alike too.
+    """
+    return one_line(text, limit).translate(_STRUCTURE)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Text as one line of at most `limit` characters.
+
+    Control and invisible characters go, white space is collapsed, and what would open a chat turn is
+    replaced by a harmless look-alike.
     """
     visible = "".join(_visible(c) for c in text[: 8 * limit])
-    line = _MARKER.sub("(", " ".join(visible.split())).translate(_STRUCTURE)
+    line = _MARKER.sub("(", " ".join(visible.split()))
     return line if len(line) <= limit else line[: limit - 3].rstrip() + "..."
 
 

@@ -20,12 +20,14 @@ from prism_planner.domains.spine.actions import (
 from prism_planner.domains.spine.expert import SpineExpert
 from prism_planner.domains.spine.validation import check_plan
 from prism_planner.graph.scene_graph import SceneGraph
-from prism_planner.graph.text import describe, describe_delta
+from prism_planner.graph.text import describe, describe_delta, one_line
 from prism_planner.language.model import Constraint, Message
 from prism_planner.skills.skill import Skill
 
 # Tokens of the longest answer that the grammars admit, with room for long names.
 _LIMITS: dict[Style, int] = {"distilled": 256, "source": 512}
+# Characters of one sentence of feedback; what it found stands in the changes below it too.
+_FEEDBACK = 800
 
 
 class SpineDomain(Domain[SpineObservation, SpinePlan]):
@@ -46,7 +48,8 @@ class SpineDomain(Domain[SpineObservation, SpinePlan]):
         budget: int | None = None,
     ) -> str:
         graph = observation.graph
-        feedback = "\n".join(observation.feedback)
+        # Feedback quotes the world, where a sign may read "task: ...": a sentence cannot start a line.
+        feedback = "\n".join(one_line(sentence, _FEEDBACK) for sentence in observation.feedback)
         if first:
             if style == "source":
                 text = source.render_graph(graph)
@@ -130,7 +133,7 @@ def _system(style: Style) -> tuple[Message, ...]:
 
 def _mentioned(task: str, graph: SceneGraph) -> list[str]:
     """Nodes whose name or category occurs in the task: they stay when a large graph is cut to a budget."""
-    words = f" {' '.join(task.lower().replace('_', ' ').split())} "
+    words = " ".join(task.lower().replace("_", " ").split())
 
     def occurs(text: str) -> bool:
         return text.lower().replace("_", " ") in words
