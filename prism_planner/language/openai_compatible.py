@@ -348,6 +348,8 @@ class _Answer:
         except (AttributeError, TypeError) as error:
             raise _GarbageError(str(error)) from None
         if text:
+            # JSON can spell halves of surrogate pairs, which can be neither printed nor sent back.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             self._first = self._first or time.monotonic()
             self._text.append(text)
             if self._on_text is not None:

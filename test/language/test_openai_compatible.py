@@ -306,3 +306,9 @@ def test_without_key_and_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         OpenAIModel("gpt-4o")
     with pytest.raises(ModelLoadError, match="no name"):
         OpenAIModel("")
+
+
+def test_half_a_character_is_replaced(endpoint: Endpoint, model: OpenAIModel) -> None:
+    endpoint.replies = [answer("a \ud800", " \U0001f600 b")]
+    texts: list[str] = []
+    assert model.generate(ASK, on_text=texts.append).text == "a \ufffd \U0001f600 b" == "".join(texts)

@@ -13,6 +13,8 @@ def _one_line(text: str) -> str:
     line = " ".join(text.split())
     if not line:
         raise ValueError("must not be blank")
+    if any("\ud800" <= char <= "\udfff" for char in line):
+        raise ValueError("holds half of a surrogate pair, which is not text")
     return line
 
 

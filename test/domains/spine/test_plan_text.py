@@ -188,3 +188,9 @@ def test_an_empty_graph_still_admits_answers() -> None:
     assert "answer" in wire.grammar(SceneGraph(), first=True)
     with pytest.raises(InvalidPlanError, match="No region is known yet"):
         check_plan(_plan(Goto(region="a")), SceneGraph())
+
+
+def test_half_a_character_is_no_text() -> None:
+    text = r'{"primary_goal": "go", "relevant_graph": [], "reasoning": "r", "plan": ["answer(\ud800)"]}'
+    with pytest.raises(InvalidPlanError):
+        source.decode(text)
