@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from prism_planner.graph.delta import Node
-from prism_planner.graph.spine_json import GraphFormatError, load_task_file
+from prism_planner.graph.spine_json import GraphFormatError, TaskFile, load_task_file
 from prism_planner.worlds.envelope import SCENARIO_FORMAT, Location, Mask, Scenario, Task
 from prism_planner.worlds.marked_yaml import MarkedYaml, YamlError, read_marked_yaml
 from prism_planner.worlds.spine_scenario import ObjectSpec, RegionSpec, SpineScenario, SpineTask, SpineWorld
@@ -110,6 +110,14 @@ def _from_task_file(path: Path) -> SpineScenario:
         raise ScenarioError(path, [str(error).removeprefix(f"{path}:")]) from None
     if not file.tasks:
         raise ScenarioError(path, [" tasks: is empty; give at least one task"])
+    try:
+        return _scenario_of(file, path.stem)
+    except ValidationError as error:
+        problems = [f" {_dotted(tuple(detail['loc']))}: {detail['msg']}" for detail in error.errors()]
+        raise ScenarioError(path, problems) from None
+
+
+def _scenario_of(file: TaskFile, name: str) -> SpineScenario:
     graph = file.graph
     world = SpineWorld(
         robot=graph.robot_location or file.tasks[0].init_node,
@@ -128,7 +136,7 @@ def _from_task_file(path: Path) -> SpineScenario:
         )
         for task in file.tasks
     )
-    return SpineScenario(format=SCENARIO_FORMAT, domain="spine", name=path.stem, world=world, tasks=tasks)
+    return SpineScenario(format=SCENARIO_FORMAT, domain="spine", name=name, world=world, tasks=tasks)
 
 
 def _spec(model: type[SpecT], node: Node, **more: Any) -> SpecT:

@@ -201,3 +201,12 @@ def test_a_bad_task_file_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(ScenarioError, match=r"lot\.json: "):
             load_scenario(path)
+
+
+def test_a_task_file_that_makes_no_scenario_is_refused_by_field(tmp_path: Path) -> None:
+    region = TASK_FILE["graph"]["regions"][0] | {"": "an attribute without a name"}
+    graph = TASK_FILE["graph"] | {"regions": [region, *TASK_FILE["graph"]["regions"][1:]]}
+    path = tmp_path / "lot.json"
+    path.write_text(json.dumps(TASK_FILE | {"graph": graph}))
+    with pytest.raises(ScenarioError, match=r"lot\.json: attributes"):
+        load_scenario(path)
