@@ -89,8 +89,15 @@ class EpisodeStore:
         return len(self._finished)
 
     def add(self, key: str, result: EpisodeResult) -> None:
-        os.write(self._file, f"{_Line(key=key, result=result).model_dump_json()}\n".encode())
-        os.fsync(self._file)
+        """Raises StoreError when the line could not be written whole, as on a full disk."""
+        line = f"{_Line(key=key, result=result).model_dump_json()}\n".encode()
+        try:
+            written = os.write(self._file, line)
+            os.fsync(self._file)
+        except OSError as error:
+            raise StoreError(f"{self._path}: cannot be written: {error.strerror}") from error
+        if written < len(line):
+            raise StoreError(f"{self._path}: the last episode was written in part only: is the disk full?")
         self._finished[key] = result
 
     def clear(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
 
 import pytest
@@ -111,3 +112,20 @@ def test_keys_change_with_what_decides_an_episode(tmp_path):
     assert episode_key(scenario, model="m", seed=1) != same
     scenario.write_text("a: 2")
     assert episode_key(scenario, model="m", seed=0) != same
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path):
+    path = tmp_path / "episodes.jsonl"
+    with EpisodeStore(path) as store:
+        store.add("a", result())
+        room = path.stat().st_size
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for limit in (room, room + 10):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+            try:
+                with pytest.raises(StoreError, match=r"episodes\.jsonl: "):
+                    store.add("b", result(2))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with EpisodeStore(path) as store:
+        assert len(store) == 1
