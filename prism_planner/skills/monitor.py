@@ -118,10 +118,16 @@ class SafetyMonitor:
     def _check_target(self, skill: Skill, graph: SceneGraph) -> Refusal | None:
         if skill.target not in graph:
             return Refusal(SkillCode.UNKNOWN_TARGET, f"no node named {skill.target}")
+        wanted = "object" if skill.name == "inspect" else "region"
+        if graph.node(skill.target).kind != wanted:
+            message = (
+                f"{skill.name} needs {'an' if wanted == 'object' else 'a'} {wanted}; {skill.target} is none"
+            )
+            return Refusal(SkillCode.INVALID_ARGUMENT, message)
         start = graph.robot_location
         if start is None:
             return _refuse(f"{skill} is refused: it is not known where the robot is")
-        if graph.node(skill.target).kind == "object":
+        if skill.name == "inspect":
             way = self.route_to_view(graph, start, skill.target)
             return way if isinstance(way, Refusal) else None
         way = self.route(graph, start, skill.target)

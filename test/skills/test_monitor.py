@@ -178,6 +178,18 @@ def test_what_the_graph_does_not_know_is_not_admitted() -> None:
     assert way == Refusal(SkillCode.UNKNOWN_TARGET, "no region named car")
 
 
+@pytest.mark.parametrize(
+    ("skill", "says"),
+    [
+        (_goto("car"), "goto needs a region; car is none"),
+        (_explore("car", 99), "explore_region needs a region; car is none"),
+        (Skill(name="inspect", target="b", query="x"), "inspect needs an object; b is none"),
+    ],
+)
+def test_a_target_of_the_wrong_kind_is_not_admitted(skill: Skill, says: str) -> None:
+    assert SafetyMonitor().check(skill, DIAMOND) == Refusal(SkillCode.INVALID_ARGUMENT, says)
+
+
 def test_points_and_movements() -> None:
     monitor = SafetyMonitor(
         SafetyLimits(
@@ -296,8 +308,7 @@ def test_no_sequence_of_skills_enters_a_keep_out_area(
             continue
         here = graph.robot_location
         assert here is not None
-        is_object = graph.node(target).kind == "object"
-        way = (monitor.route_to_view if is_object else monitor.route)(graph, here, target)
+        way = (monitor.route_to_view if name == "inspect" else monitor.route)(graph, here, target)
         assert isinstance(way, list)
         assert way[0] == here
         points = [graph.node(region).coords for region in way]
@@ -305,7 +316,7 @@ def test_no_sequence_of_skills_enters_a_keep_out_area(
             for k in range(21):
                 point = (ax + (bx - ax) * k / 20, ay + (by - ay) * k / 20)
                 assert not _forbidden(limits, graph, *point)
-        if name == "explore_region" and not is_object:
+        if name == "explore_region":
             cx, cy = points[-1]
             for k in range(24):
                 angle = k * math.pi / 12
