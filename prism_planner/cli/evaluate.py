@@ -65,12 +65,14 @@ def evaluate(
     from prism_planner.cli.choices import choose_model, shipped_scenarios
     from prism_planner.cli.plan import write_json
     from prism_planner.cli.show import console
+    from prism_planner.domains.registry import load_domain
     from prism_planner.evaluation.episode import EpisodeOptions, default_style
     from prism_planner.evaluation.evaluate import EvaluationConfig, scenario_files
     from prism_planner.evaluation.report import as_json, as_table
     from prism_planner.evaluation.store import EpisodeStore
     from prism_planner.worlds.envelope import Mask
 
+    load_domain(domain)  # before its scenarios are missed
     paths = [*(scenarios or ()), *(more or ())] or [shipped_scenarios() / domain]
     for path in paths:
         if not path.exists():
@@ -92,9 +94,7 @@ def evaluate(
         seeds=tuple(dict.fromkeys(seed or [0])),
         jobs=jobs or _default_jobs(name),
     )
-    with EpisodeStore(out / "episodes.jsonl") as store:
-        if not resume:
-            store.clear()
+    with EpisodeStore(out / "episodes.jsonl", fresh=not resume) as store:
         results = _run(config, store, out)
     hiding = "the scenarios' own masks" if mask is None else f"{mask:.0%} masked"
     screen.print(as_table(results, title=f"{domain}, {name}, {hiding}"), soft_wrap=False)

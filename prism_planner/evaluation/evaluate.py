@@ -85,6 +85,10 @@ def evaluate(
     """
     load_domain(config.domain)
     jobs = list(_jobs(config))
+    if not jobs:
+        raise EvaluationError(
+            f"{', '.join(map(str, config.files))}: no tasks to run; add some under `tasks:`"
+        )
     results = {job.key: result for job in jobs if (result := store.get(job.key)) is not None}
     open_jobs = [job for job in jobs if job.key not in results]
 

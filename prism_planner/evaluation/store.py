@@ -61,8 +61,8 @@ class EpisodeStore:
     that ends with the process).
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open or create the file. Raises StoreError."""
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        """Open or create the file. fresh: forget whatever is in it. Raises StoreError."""
         self._path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,6 +77,8 @@ class EpisodeStore:
                 f"{path}: another evaluation is writing to it; wait for it, or choose another --out"
             ) from error
         try:
+            if fresh:
+                os.ftruncate(self._file, 0)
             self._finished = dict(self._read())
         except StoreError:
             os.close(self._file)
@@ -99,11 +101,6 @@ class EpisodeStore:
         if written < len(line):
             raise StoreError(f"{self._path}: the last episode was written in part only: is the disk full?")
         self._finished[key] = result
-
-    def clear(self) -> None:
-        """Forget everything."""
-        os.ftruncate(self._file, 0)
-        self._finished.clear()
 
     def close(self) -> None:
         os.close(self._file)

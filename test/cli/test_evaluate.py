@@ -91,6 +91,13 @@ world:
 tasks: [{instruction: "Go", success: [{visited: a_1}]}]
 """
 
+IDLE = """\
+format: prism-scenario/1
+domain: spine
+name: idle
+world: {robot: a_1, regions: [{name: a_1, at: [0, 0]}]}
+"""
+
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
@@ -98,7 +105,9 @@ tasks: [{instruction: "Go", success: [{visited: a_1}]}]
         (["--scenarios", "absent"], "absent: there is no such scenario file or directory"),
         (["--scenarios", "empty"], "empty: no *.yaml scenario"),
         (["--scenarios", "bad.yaml"], "bad.yaml:7: world.edges[0][1]: no region named 'b_1'"),
-        (["--scenarios", "bad.yaml", "--domain", "cooking"], "cooking"),
+        (["--scenarios", "bad.yaml", "--domain", "cooking"], "there is no domain 'cooking'"),
+        (["--domain", "cooking"], "there is no domain 'cooking'"),
+        (["--scenarios", "idle.yaml"], "idle.yaml: no tasks to run"),
         (["--mask", "1.5"], "less than or equal to 1"),
         (["--style", "rude"], "rude"),
         (["--out", "bad.yaml"], "bad.yaml/episodes.jsonl: cannot be opened"),
@@ -107,6 +116,7 @@ tasks: [{instruction: "Go", success: [{visited: a_1}]}]
 def test_bad_input(refused, tmp_path, arguments, expected):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.yaml").write_text(MALFORMED)
+    (tmp_path / "idle.yaml").write_text(IDLE)
     assert expected in refused("evaluate", "--model", "expert", *arguments)
 
 

@@ -37,10 +37,18 @@ def test_what_was_added_is_there_again(tmp_path):
     with EpisodeStore(path) as store:
         assert len(store) == 2
         assert store.get("b") == result(2)
-        store.clear()
-        assert store.get("b") is None
-    with EpisodeStore(path) as store:
+
+
+def test_a_fresh_start_forgets_everything_even_what_cannot_be_read(tmp_path):
+    path = tmp_path / "episodes.jsonl"
+    path.write_text("what is this\n")
+    with pytest.raises(StoreError, match="--fresh"):
+        EpisodeStore(path)
+    with EpisodeStore(path, fresh=True) as store:
         assert len(store) == 0
+        store.add("a", result())
+    with EpisodeStore(path) as store:
+        assert len(store) == 1
 
 
 def test_a_partial_last_line_is_dropped_and_writing_goes_on(tmp_path):
