@@ -24,7 +24,7 @@ from prism_planner.nodes.supervisor import (
     REMAPPINGS,
     UNUSABLE_PARAMETERS,
     StackOptions,
-    new_run_directory,
+    default_run_directory,
     parameter_files,
 )
 
@@ -56,7 +56,8 @@ ARGUMENTS = (
         "run_directory",
         default_value="",
         description="Where journal and traces go; an existing one is continued. "
-        "Empty: a new one in ~/.local/state/prism/runs, or in $PRISM_HOME/runs.",
+        "Empty: robots/NAMESPACE-ROBOT in ~/.local/state/prism or $PRISM_HOME, and for a scenario or "
+        "simulated time a new one in runs/ there.",
     ),
     DeclareLaunchArgument(
         "use_sim_time",
@@ -92,7 +93,9 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         parameter_files=(Path(given["params_file"]).expanduser(),) if given["params_file"] else (),
     )
     run_directory = (
-        Path(given["run_directory"]).expanduser() if given["run_directory"] else new_run_directory()
+        Path(given["run_directory"]).expanduser()
+        if given["run_directory"]
+        else default_run_directory(options)
     )
     files = parameter_files(options, run_directory.resolve())
     environment = {"PYTHONUNBUFFERED": "1"}

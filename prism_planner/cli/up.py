@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +32,10 @@ def up(
     ] = None,
     run_directory: Annotated[
         Path | None,
-        typer.Option(help="Where journal and traces go; an existing one is continued. Default: a new one."),
+        typer.Option(
+            help="Where journal and traces go; an existing one is continued. Default: the robot's own, "
+            "or a new one for a scenario or simulated time."
+        ),
     ] = None,
     use_sim_time: Annotated[bool, typer.Option(help="Take the time from /clock.")] = False,
 ) -> None:
@@ -50,7 +54,7 @@ def up(
     from prism_planner.cli.ros import require_ros
     from prism_planner.cli.show import console
     from prism_planner.nodes.share import robot_parameters
-    from prism_planner.nodes.supervisor import StackOptions, new_run_directory, run_stack
+    from prism_planner.nodes.supervisor import StackOptions, default_run_directory, run_stack
     from prism_planner.worlds.scenario import load_scenario
 
     world = scenario_file(scenario) if scenario is not None else None
@@ -68,9 +72,6 @@ def up(
     out = console()
     if note:
         out.print(note, style="yellow")
-    directory = run_directory or new_run_directory()
-    where = f"in {world}" if world is not None else "on the real robot"
-    out.print(f"Starting {robot} {where}; journal and traces in {directory}. Ctrl-C ends all nodes.")
     options = StackOptions(
         robot=robot,
         scenario=world,
@@ -78,6 +79,8 @@ def up(
         namespace=namespace,
         use_sim_time=use_sim_time,
         parameter_files=tuple(params or ()),
-        run_directory=directory,
     )
-    raise typer.Exit(run_stack(options))
+    directory = run_directory or default_run_directory(options)
+    where = f"in {world}" if world is not None else "on the real robot"
+    out.print(f"Starting {robot} {where}; journal and traces in {directory}. Ctrl-C ends all nodes.")
+    raise typer.Exit(run_stack(replace(options, run_directory=directory)))

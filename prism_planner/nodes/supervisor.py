@@ -52,8 +52,9 @@ class StackOptions:
     robot. model: name in the model registry, a .gguf file, `openai:NAME` or `expert`. namespace: makes
     one robot of several. parameter_files: more files, which win over the robot's. parameters: single
     values per node, which win over all files. run_directory: where the journal, traces and parameters
-    of this run go; an existing one is continued. domain_id: ROS_DOMAIN_ID of the nodes; None keeps the
-    environment's. local_only: nodes talk to processes on this machine only.
+    of this run go; an existing one is continued; None: see `default_run_directory`. domain_id:
+    ROS_DOMAIN_ID of the nodes; None keeps the environment's. local_only: nodes talk to processes on
+    this machine only.
     """
 
     robot: str = "jackal"
@@ -95,7 +96,7 @@ class Stack:
 
     def __init__(self, options: StackOptions, *, on_log: OnLog | None = None) -> None:
         self.options = options
-        self.run_directory = options.run_directory or new_run_directory()
+        self.run_directory = options.run_directory or default_run_directory(options)
         self._on_log = on_log
         self._commands = _commands(options, self.run_directory)
         self._environment = _environment(options)
@@ -197,10 +198,18 @@ def run_stack(options: StackOptions, *, on_log: OnLog | None = None) -> int:
             signal.signal(number, handler)
 
 
+def default_run_directory(options: StackOptions) -> Path:
+    """Where a run goes if nobody says: a real robot always continues the one of its name and namespace, so
+    that it knows its graph after a restart; a simulation or the replay of a bag begins a fresh one."""
+    if options.scenario is not None or options.use_sim_time:
+        return new_run_directory()
+    namespace = options.namespace.strip("/").replace("/", "-")
+    return _state_directory() / "robots" / "-".join(filter(None, (namespace, options.robot)))
+
+
 def new_run_directory() -> Path:
-    """A fresh directory for one run, made under $PRISM_HOME or ~/.local/state/prism."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "prism"
-    runs = Path(os.environ.get("PRISM_HOME") or state) / "runs"
+    """A fresh directory for one run, made under $PRISM_HOME or the user's state directory."""
+    runs = _state_directory() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     # Unique, since one launch may start several robots within a second.
     return Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=runs))
@@ -392,6 +401,11 @@ def _run_parameters(options: StackOptions, run_directory: Path) -> dict[str, dic
         "skill_server": skills,
         "slm_planner": planner,
     }
+
+
+def _state_directory() -> Path:
+    state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "prism"
+    return Path(os.environ.get("PRISM_HOME") or state)
 
 
 def _environment(options: StackOptions) -> dict[str, str]:

@@ -22,6 +22,7 @@ from prism_planner.nodes.supervisor import (
     NODES,
     Stack,
     StackOptions,
+    default_run_directory,
     new_run_directory,
     parameter_files,
 )
@@ -79,6 +80,22 @@ def test_robots_started_at_once_do_not_share_a_run(monkeypatch, tmp_path: Path) 
     runs = {new_run_directory() for _ in range(3)}
     assert len(runs) == 3
     assert {run.parent for run in runs} == {tmp_path / "runs"}
+
+
+def test_a_real_robot_continues_its_own_run_and_a_simulation_begins_one(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PRISM_HOME", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def run(**options: Any) -> Path:
+        first, second = (default_run_directory(StackOptions(**options)) for _ in range(2))
+        assert (first == second) == ("robots" in first.parts)
+        return first.relative_to(tmp_path / "prism")
+
+    assert run(robot="jackal") == Path("robots/jackal")
+    assert run(robot="falcon4", namespace="/fleet/two") == Path("robots/fleet-two-falcon4")
+    assert run(robot="jackal", namespace="../..").parent == Path("robots")
+    assert run(scenario=tmp_path / "world.yaml").parent == Path("runs")
+    assert run(use_sim_time=True).parent == Path("runs")
 
 
 def test_missing_parameter_file_is_named(tmp_path: Path) -> None:
