@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from prism_planner.graph.delta import GraphDelta
-from prism_planner.graph.journal import Journal, SyncPolicy
+from prism_planner.graph.journal import Journal, JournalCorruptedError, SyncPolicy
 from prism_planner.graph.scene_graph import SceneGraph
 from prism_planner.graph.spine_json import load_file
 from prism_planner.worlds.scenario import load_scenario
@@ -27,9 +27,10 @@ class GraphStore:
         self.graph = SceneGraph()
         self.history_id = uuid.uuid4().hex
         if directory is not None:
-            self._journal = Journal(directory, sync=sync, salvage=salvage)
+            self._journal = _open(directory, sync, salvage)
             self.graph = self._journal.recover()
-            self.history_id = _history_id(directory, new=self.graph.revision == 0)
+            # With "os" a power failure may have taken revisions that others have seen.
+            self.history_id = _history_id(directory, new=self.graph.revision == 0 or sync == "os")
 
     def apply(self, delta: GraphDelta) -> int:
         """The revision after the delta is applied and stored.
@@ -55,6 +56,17 @@ def read_graph(path: Path) -> SceneGraph:
     if path.suffix in (".yaml", ".yml"):
         return SemanticGraphWorld(load_scenario(path)).known
     return load_file(path)
+
+
+def _open(directory: Path, sync: SyncPolicy, salvage: bool) -> Journal:
+    try:
+        return Journal(directory, sync=sync)
+    except JournalCorruptedError:
+        if not salvage:
+            raise
+    # What is lost will be numbered again. Removed first, so that no crash can leave the old identity.
+    (directory / _HISTORY_FILE).unlink(missing_ok=True)
+    return Journal(directory, sync=sync, salvage=True)
 
 
 def _history_id(directory: Path, *, new: bool) -> str:
