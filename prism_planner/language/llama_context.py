@@ -1,8 +1,8 @@
 """llama.cpp, reduced to what planning needs: one token sequence whose evaluated prefix is kept.
 
-Evaluation is canonical: every batch is padded to a multiple of four rows, so that each row takes the
-same matrix kernel (llama.cpp uses others for the one to three rows left over, with other rounding).
-Logits then depend on the tokens before them alone, not on how evaluation was cut into batches, and
+Evaluation is canonical: batches are padded so that each row takes the same matrix kernel. llama.cpp uses
+others, with other rounding, for a single row, and away from x86 for the rows left over from groups of
+four. Logits then depend on the tokens before them alone, not on how evaluation was cut into batches, and
 reusing a prefix cannot change an answer. Flash attention, whose kernels differ by batch size too, is off.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import threading
 import warnings
 from collections import deque
@@ -27,7 +28,7 @@ from prism_planner.language.model import LanguageModelError, ModelLoadError
 
 BATCH = 64
 DEFAULT_CONTEXT_LENGTH = 8192
-_ROWS = 4
+_ROWS = 2 if platform.machine() in ("x86_64", "AMD64") else 4
 _ABORTED = 2
 _LOG_ERROR = 4  # ggml_log_level
 
