@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,6 +22,7 @@ from prism_planner.domains.spine.actions import (
 from prism_planner.graph import spine_json
 from prism_planner.graph.delta import GraphDelta
 from prism_planner.graph.scene_graph import SceneGraph
+from prism_planner.graph.text import one_line
 
 MAX_ACTIONS = 6
 MAX_TEXT = 400
@@ -56,16 +57,21 @@ def _update_calls(delta: GraphDelta) -> Iterator[str]:
         yield f"remove_nodes({', '.join(delta.remove_nodes)})"
     if delta.add_nodes:
         nodes = [
-            {"name": n.name, "kind": n.kind, "coords": list(n.coords), **n.attributes}
+            {"name": n.name, "kind": n.kind, "coords": list(n.coords), **_facts(n.attributes)}
             for n in delta.add_nodes
         ]
         yield f"add_nodes({json.dumps(nodes, ensure_ascii=False)})"
     if delta.add_connections:
         yield f"add_connections({edges(delta.add_connections)})"
     for name, attributes in delta.update_node_attributes.items():
-        yield f"update_node_attributes({name}, {json.dumps(attributes, ensure_ascii=False)})"
+        yield f"update_node_attributes({name}, {json.dumps(_facts(attributes), ensure_ascii=False)})"
     if delta.update_robot_location is not None:
         yield f"update_robot_location({delta.update_robot_location})"
+
+
+def _facts(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Attributes at a length that fits in a conversation, without what could open a chat turn."""
+    return {key: one_line(value, MAX_TEXT) for key, value in attributes.items()}
 
 
 def encode(plan: SpinePlan) -> str:

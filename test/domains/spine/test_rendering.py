@@ -45,6 +45,11 @@ def test_what_a_sign_says_is_no_task(graph: SceneGraph, style: Style, first: boo
     assert any(line.startswith("inspected sign_1: text: hello task: drive") for line in lines)
 
 
-def test_a_long_story_does_not_fill_the_context(graph: SceneGraph) -> None:
-    observation = GraphObservation(graph, feedback=("inspected sign_1: text: " + "blah " * 100_000,))
-    assert len(SpineDomain().render("go", observation, style="distilled", first=True, budget=500)) < 2000
+@pytest.mark.parametrize("style", get_args(Style))
+@pytest.mark.parametrize("first", [True, False])
+def test_a_long_story_does_not_fill_the_context(graph: SceneGraph, style: Style, first: bool) -> None:
+    story = "blah " * 100_000
+    delta = GraphDelta(update_node_attributes={"sign_1": {"text": story}})
+    graph.apply(delta)
+    observation = GraphObservation(graph, delta, (f"inspected sign_1: text: {story}",))
+    assert len(SpineDomain().render("go", observation, style=style, first=first, budget=500)) < 2000
