@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism_planner.cli.choices import MODEL_HELP
+from prism_planner.cli.choices import MODEL_HELP, MaskOption
 from prism_planner.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -27,14 +27,7 @@ def demo(
     instruction: Annotated[str, typer.Option("--task", help="What the robot should do or find out.")] = _TASK,
     scenario: Annotated[str, typer.Option(help="The world: a file, or a shipped name.")] = _SCENARIO,
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
-    mask: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Hide this fraction of what is known at the start. Default: the scenario's.",
-        ),
-    ] = None,
+    mask: MaskOption = None,
     speed: Annotated[
         float,
         typer.Option(min=0.1, max=1000.0, help="How many times faster than the clock the robot drives."),

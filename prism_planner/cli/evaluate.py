@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism_planner.cli.choices import MODEL_HELP, STYLE_HELP, StyleChoice
+from prism_planner.cli.choices import MODEL_HELP, STYLE_HELP, MaskOption, StyleChoice
 from prism_planner.cli.errors import CANCELLED, CommandError
 
 if TYPE_CHECKING:
@@ -25,14 +25,7 @@ def evaluate(
     more: Annotated[list[Path] | None, typer.Argument(metavar="[PATH]...", help="Further scenarios.")] = None,
     domain: Annotated[str, typer.Option(help="The planner's domain.")] = "spine",
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
-    mask: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Hide this fraction of what is known at the start. Default: the scenario's.",
-        ),
-    ] = None,
+    mask: MaskOption = None,
     seed: Annotated[
         list[int] | None, typer.Option(min=0, help="Of mask and sampling. Repeat it to run tasks repeatedly.")
     ] = None,

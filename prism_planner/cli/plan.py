@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_planner.cli.choices import MODEL_HELP, STYLE_HELP, StyleChoice
+from prism_planner.cli.choices import MODEL_HELP, STYLE_HELP, MaskOption, StyleChoice
 from prism_planner.cli.errors import FAILED, CommandError
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ def plan(
     ] = None,
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     style: Annotated[StyleChoice | None, typer.Option(help=STYLE_HELP)] = None,
-    mask: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Hide this fraction of a scenario's known nodes.")
-    ] = None,
+    mask: MaskOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the mask, and of models that sample.")] = 0,
     constrained: Annotated[bool, typer.Option(help="Hold the model to valid plans while it writes.")] = True,
     json_file: Annotated[

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from prism_planner.worlds.robots.path import FollowedPath
-from prism_planner.worlds.robots.robot import RobotState, approach, substeps, wrap
+from prism_planner.worlds.robots.robot import RobotState, approach, check_positive, substeps, wrap
 
 _LOOKAHEAD_M = 1.5
 _AT_ALTITUDE_M = 1.0
@@ -32,9 +32,7 @@ class QuadrotorLimits:
     tolerance: float = 0.3
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ValueError(f"{name} must be a finite number above 0, not {getattr(self, name)}")
+        check_positive(asdict(self))
 
 
 class QuadrotorRobot:

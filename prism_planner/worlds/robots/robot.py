@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +52,13 @@ class Robot(Protocol):
 
     def tick(self, dt: float) -> RobotState:
         """Let `dt` seconds pass, at most MAX_TICK_S. Raises ValueError for any other `dt`."""
+
+
+def check_positive(limits: Mapping[str, float]) -> None:
+    """Raise ValueError, which names the limit, unless all are finite and above 0."""
+    for name, value in limits.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a finite number above 0, not {value}")
 
 
 def substeps(dt: float) -> Iterator[float]:

@@ -157,35 +157,18 @@ _RELATIVE = re.compile(
     r"(?P<rest>.+)$"
 )
 _PURPOSE = re.compile(r" (?:to|for) (?!the\b).+$")
-_PLAIN = frozenset(
-    [
-        "red",
-        "green",
-        "blue",
-        "yellow",
-        "black",
-        "white",
-        "grey",
-        "gray",
-        "orange",
-        "purple",
-        "brown",
-        "pink",
-        "silver",
-        "golden",
-        "beige",
-        "wooden",
-        "metal",
-        "plastic",
-        "glass",
-        "stone",
-        "leather",
-        "striped",
-        "round",
-        "square",
-        "tall",
-    ]
-)
+_PLAIN = evidence.COLOURS | {
+    "wooden",
+    "metal",
+    "plastic",
+    "glass",
+    "stone",
+    "leather",
+    "striped",
+    "round",
+    "square",
+    "tall",
+}
 _FILLER = re.compile(
     r"^(?:big|large|small|little|huge|tiny|nice|good|suitable|nearby|lost|missing|old|new|"
     r"certain|actual|entire|whole|favou?rite|decent|proper|possible|visible|local|closest "
