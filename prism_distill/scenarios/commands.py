@@ -1,4 +1,4 @@
-"""Tasks that say what to do with what: go, map, explore, inspect, and sequences of these (paper, tables 5 to 7)."""
+"""Tasks that say what to do with what: go, map, explore, inspect, sequences (paper, tables 5 to 7)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from prism_distill.scenarios.drafts import (
     Criterion,
     Draft,
     Finish,
+    Intent,
+    Kind,
     call,
     names,
     noun_slots,
@@ -22,16 +24,45 @@ from prism_distill.scenarios.lexicon import categories, traits
 from prism_distill.scenarios.world import Place, Thing, World
 
 GOTO_FAMILIES = (
-    "seat", "furniture", "storage", "electronics", "appliance", "sanitary", "plant", "fixture", "safety", "vehicle",
-    "structure", "nature", "container", "person", "play", "bin", "robot", "machine", "sport",
-)  # fmt: skip
+    "seat",
+    "furniture",
+    "storage",
+    "electronics",
+    "appliance",
+    "sanitary",
+    "plant",
+    "fixture",
+    "safety",
+    "vehicle",
+    "structure",
+    "nature",
+    "container",
+    "person",
+    "play",
+    "bin",
+    "robot",
+    "machine",
+    "sport",
+)
 INSPECT_FAMILIES = (
-    *GOTO_FAMILIES, "belonging", "lab", "tool", "decoration", "animal", "space", "food", "construction", "debris", "hazard",
-)  # fmt: skip
+    *GOTO_FAMILIES,
+    "belonging",
+    "lab",
+    "tool",
+    "decoration",
+    "animal",
+    "space",
+    "food",
+    "construction",
+    "debris",
+    "hazard",
+)
 MAP_FAMILIES = ("seat", "furniture", "vehicle", "structure", "nature", "electronics", "space")
 _QUERIES = ("colour", "material", "species", "text", "contents", "brand", "size", "price", "use")
 _MARGIN = 0.35
 """How deep the outermost part of a scene is, as a share of its extent."""
+_CENTRAL = 0.5
+"""Which share of the regions is its middle."""
 
 
 def any_of_family(world: World, rng: random.Random, families: tuple[str, ...]) -> Thing | None:
@@ -60,8 +91,7 @@ def goto_region(world: World, rng: random.Random) -> Finish | None:
         goals = [*places, *views(things)]
         if world.start in goals:
             return None
-        return Draft("goto/region", "goto", noun_slots(words), _plain("goto", words), True,
-                     [{"ended_at": names(goals)}], needs=[goals])  # fmt: skip
+        return Draft(noun_slots(words), _plain("goto", words), [{"ended_at": names(goals)}], needs=[goals])
 
     return finish
 
@@ -73,8 +103,7 @@ def goto_numbered(world: World, rng: random.Random) -> Finish | None:
         if place is world.start:
             return None
         words = place.name if rng.random() < 0.5 else place.name.replace("_", " ")
-        return Draft("goto/numbered region", "goto_numbered", noun_slots(words), _plain("goto", words), True,
-                     [{"ended_at": [place.name]}], needs=[[place]])  # fmt: skip
+        return Draft(noun_slots(words), _plain("goto", words), [{"ended_at": [place.name]}], needs=[[place]])
 
     return finish
 
@@ -91,8 +120,9 @@ def goto_family(family: str) -> Begin:
             goals = [*views(things), *places]
             if world.start in goals:
                 return None
-            return Draft(f"goto/{family}", "goto", noun_slots(words), _plain("goto", words), True,
-                         [{"ended_at": names(goals)}], needs=[goals])  # fmt: skip
+            return Draft(
+                noun_slots(words), _plain("goto", words), [{"ended_at": names(goals)}], needs=[goals]
+            )
 
         return finish
 
@@ -106,8 +136,7 @@ def map_region(world: World, rng: random.Random) -> Finish | None:
         words = _call_region(place, rng)
         things, places = meant(world, place.concept)
         goals = [*places, *views(things)]
-        return Draft("map/region", "map", noun_slots(words), _plain("map", words), True,
-                     [{"mapped": names(goals)}], needs=[goals])  # fmt: skip
+        return Draft(noun_slots(words), _plain("map", words), [{"mapped": names(goals)}], needs=[goals])
 
     return finish
 
@@ -117,8 +146,7 @@ def map_numbered(world: World, rng: random.Random) -> Finish | None:
 
     def finish() -> Draft:
         words = place.name if rng.random() < 0.5 else place.name.replace("_", " ")
-        return Draft("map/numbered region", "map_numbered", noun_slots(words), _plain("map", words), True,
-                     [{"mapped": [place.name]}], needs=[[place]])  # fmt: skip
+        return Draft(noun_slots(words), _plain("map", words), [{"mapped": [place.name]}], needs=[[place]])
 
     return finish
 
@@ -133,10 +161,12 @@ def map_family(family: str, *, around: bool) -> Begin:
             words = call(thing.category, thing, rng)
             things, places = meant(world, thing.concept)
             goals = [*views(things), *places]
-            intent = f"map/area near {family}" if around else f"map/{family}"
-            return Draft(intent, "map_around" if around else "map", noun_slots(words),
-                         {"kind": "map", "target": target(words), "around": around}, True,
-                         [{"mapped": names(goals)}], needs=[goals])  # fmt: skip
+            return Draft(
+                noun_slots(words),
+                {"kind": "map", "target": target(words), "around": around},
+                [{"mapped": names(goals)}],
+                needs=[goals],
+            )
 
         return finish
 
@@ -144,18 +174,15 @@ def map_family(family: str, *, around: bool) -> Begin:
 
 
 def map_here(world: World, rng: random.Random) -> Finish | None:  # noqa: ARG001 - one signature for all
-    return lambda: Draft("map/here", "map_here", {}, {"kind": "map"}, True, [{"mapped": [world.start.name]}])
+    return lambda: Draft({}, {"kind": "map"}, [{"mapped": [world.start.name]}])
 
 
 def explore_here(world: World, rng: random.Random) -> Finish | None:  # noqa: ARG001 - one signature for all
     start = world.start.name
-    return lambda: Draft(
-        "explore/here", "explore_here", {}, {"kind": "explore"}, True,
-        [{"order": [{"visited": start}, {"explored": start}]}],
-    )  # fmt: skip
+    return lambda: Draft({}, {"kind": "explore"}, [{"order": [{"visited": start}, {"explored": start}]}])
 
 
-def explore_region(radius: bool) -> Begin:
+def explore_region(*, radius: bool) -> Begin:
     def begin(world: World, rng: random.Random) -> Finish | None:
         place = _some_region(world, rng)
 
@@ -167,8 +194,7 @@ def explore_region(radius: bool) -> Begin:
             if radius:
                 metres = rng.choice((10, 15, 20, 25) if world.theme.setting != "aerial" else (40, 50, 60, 80))
                 slots["radius"], means["radius"] = str(metres), metres
-            return Draft("explore/radius" if radius else "explore/region", "explore_radius" if radius else "explore_region",
-                         slots, means, True, [_explored(world, goals)], needs=[goals])  # fmt: skip
+            return Draft(slots, means, [_explored(world, goals)], needs=[goals])
 
         return finish
 
@@ -184,8 +210,12 @@ def inspect_family(family: str) -> Begin:
         def finish() -> Draft:
             words = call(thing.category, thing, rng)
             things = world.find(thing.concept)
-            return Draft(f"inspect/{family}", "inspect", noun_slots(words), _plain("inspect", words), True,
-                         [{"inspected": names(things)}], needs=[views(things)])  # fmt: skip
+            return Draft(
+                noun_slots(words),
+                _plain("inspect", words),
+                [{"inspected": names(things)}],
+                needs=[views(things)],
+            )
 
         return finish
 
@@ -199,8 +229,9 @@ def inspect_numbered(world: World, rng: random.Random) -> Finish | None:
 
     def finish() -> Draft:
         words = thing.name if rng.random() < 0.5 else thing.name.replace("_", " ")
-        return Draft("inspect/numbered object", "inspect_numbered", noun_slots(words), _plain("inspect", words), True,
-                     [{"inspected": [thing.name]}], needs=[[thing.place]])  # fmt: skip
+        return Draft(
+            noun_slots(words), _plain("inspect", words), [{"inspected": [thing.name]}], needs=[[thing.place]]
+        )
 
     return finish
 
@@ -231,9 +262,12 @@ def inspect_query(query: str) -> Begin:
             words = call(thing.category, thing, rng)
             slots = {**noun_slots(words), "query": query}
             means = {"kind": "inspect", "target": target(words), "query": query}
-            return Draft(f"inspect/{query}", "inspect_query", slots, means, True,
-                         [{"inspected": [thing.name]}, {"answer_matches": rf"(?i)(?<!\w){re.escape(value)}(?!\w)"}],
-                         needs=[[thing.place]])  # fmt: skip
+            return Draft(
+                slots,
+                means,
+                [{"inspected": [thing.name]}, {"answer_matches": rf"(?i)(?<!\w){re.escape(value)}(?!\w)"}],
+                needs=[[thing.place]],
+            )
 
         return finish
 
@@ -246,7 +280,7 @@ Step = tuple[str, dict[str, Any], Criterion, list[Place]]
 """Words, intent, the deed as an item of `order`, and the places where it can be done."""
 
 
-def sequence(intent: str, group: str, *deeds: str, home: bool = False, ordered: bool = True) -> Begin:
+def sequence(*deeds: str, home: bool = False, ordered: bool = True) -> Begin:
     """Deeds (`goto`, `map`, `explore`, `inspect`) with different targets, and perhaps back to the start."""
 
     def begin(world: World, rng: random.Random) -> Finish | None:
@@ -280,9 +314,12 @@ def sequence(intent: str, group: str, *deeds: str, home: bool = False, ordered: 
                 order.append({"ended_at": names(steps[-1][3])})
             if deeds[0] == "goto" and world.start in steps[0][3]:
                 return None
-            success = [{"order": order}] if ordered else [{"inspected": step[2]["inspected"]} for step in steps]
-            return Draft(intent, group, slots, {"kind": "sequence", "steps": means}, True, success,
-                         needs=[step[3] for step in steps])  # fmt: skip
+            success = (
+                [{"order": order}] if ordered else [{"inspected": step[2]["inspected"]} for step in steps]
+            )
+            return Draft(
+                slots, {"kind": "sequence", "steps": means}, success, needs=[step[3] for step in steps]
+            )
 
         return finish
 
@@ -302,12 +339,12 @@ def _step(world: World, deed: str, pick: Place | Thing, rng: random.Random) -> S
 # Parts of the scene, landing
 
 _DIRECTIONS = {
-    "north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0), "northeast": (1, 1), "northwest": (-1, 1),
-    "southeast": (1, -1), "southwest": (-1, -1),
+    "north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0),
+    "northeast": (1, 1), "northwest": (-1, 1), "southeast": (1, -1), "southwest": (-1, -1),
 }  # fmt: skip
 
 
-def part(diagonal: bool) -> Begin:
+def part(*, diagonal: bool) -> Begin:
     def begin(world: World, rng: random.Random) -> Finish | None:
         direction = rng.choice([d for d in _DIRECTIONS if (len(d) > 5) == diagonal])
 
@@ -321,13 +358,13 @@ def part(diagonal: bool) -> Begin:
             if world.start in goals or len(open_) < 5 or high - low < world.near_m * 0.6:
                 return None
             # Whoever only knows the start has the farthest place of what is known, which has to do.
-            if max(known, key=lambda p: along[p]) not in goals:
-                needs = [goals]
-            else:
-                needs = []
-            return Draft("part/diagonal" if diagonal else "part/cardinal", "part",
-                         {"direction": f"{direction}ern", "direction_word": direction},
-                         {"kind": "part", "direction": direction}, False, [{"ended_at": names(goals)}], needs=needs)  # fmt: skip
+            needs = [goals] if max(known, key=lambda p: along[p]) not in goals else []
+            return Draft(
+                {"direction": f"{direction}ern", "direction_word": direction},
+                {"kind": "part", "direction": direction},
+                [{"ended_at": names(goals)}],
+                needs=needs,
+            )
 
         return finish
 
@@ -342,11 +379,10 @@ def center(world: World, rng: random.Random) -> Finish | None:  # noqa: ARG001 -
         for group in (open_, known):
             middle = (sum(p.at[0] for p in group) / len(group), sum(p.at[1] for p in group) / len(group))
             ranked = sorted(group, key=lambda p: math.dist(p.at, middle))
-            goals += ranked[: max(1, len(ranked) // 3)]
+            goals += ranked[: max(1, round(_CENTRAL * len(ranked)))]
         if world.start in goals or len(open_) < 5:
             return None
-        return Draft("part/center", "center", {}, {"kind": "part", "direction": "center"}, False,
-                     [{"ended_at": names(goals)}])  # fmt: skip
+        return Draft({}, {"kind": "part", "direction": "center"}, [{"ended_at": names(goals)}])
 
     return finish
 
@@ -354,7 +390,7 @@ def center(world: World, rng: random.Random) -> Finish | None:  # noqa: ARG001 -
 _LANDING = ("landing strip", "helipad", "runway")
 
 
-def land(world: World, rng: random.Random) -> Finish | None:
+def land(world: World, rng: random.Random) -> Finish | None:  # noqa: ARG001 - one signature for all
     if world.theme.setting != "aerial":
         return None
     if not any(p.concept in _LANDING for p in world.places) and world.plant("landing pad") is None:
@@ -365,10 +401,8 @@ def land(world: World, rng: random.Random) -> Finish | None:
         sites += views(world.find("landing pad"))
         if world.start in sites:
             return None
-        return Draft("home/land", "land", {}, {"kind": "home", "land": True}, False,
-                     [{"ended_at": names(sites)}], needs=[sites])  # fmt: skip
+        return Draft({}, {"kind": "home", "land": True}, [{"ended_at": names(sites)}], needs=[sites])
 
-    rng.random()
     return finish
 
 
@@ -390,27 +424,46 @@ def _plain(kind: str, words: str) -> dict[str, Any]:
     return {"kind": kind, "target": target(words)}
 
 
-COMMANDS: dict[str, tuple[float, dict[str, Begin]]] = {
-    "goto": (9, {"region": goto_region, "numbered region": goto_numbered, **{f: goto_family(f) for f in GOTO_FAMILIES}}),
-    "map": (7, {"region": map_region, "numbered region": map_numbered, "here": map_here,
-                **{f: map_family(f, around=False) for f in MAP_FAMILIES},
-                **{f"area near {f}": map_family(f, around=True) for f in MAP_FAMILIES}}),
-    "explore": (3, {"here": explore_here, "region": explore_region(False), "radius": explore_region(True)}),
-    "inspect": (9, {"numbered object": inspect_numbered, **{f: inspect_family(f) for f in INSPECT_FAMILIES}}),
-    "inspect query": (3, {query: inspect_query(query) for query in _QUERIES}),
-    "sequence": (9, {
-        "inspect and return": sequence("sequence/inspect and return", "inspect_return", "inspect", home=True),
-        "go and return": sequence("sequence/go and return", "goto_return", "goto", home=True),
-        "map and return": sequence("sequence/map and return", "map_return", "map", home=True),
-        "explore and return": sequence("sequence/explore and return", "explore_return", "explore", home=True),
-        "inspect two": sequence("sequence/inspect two", "inspect_inspect", "inspect", "inspect"),
-        "go and inspect": sequence("sequence/go and inspect", "goto_inspect", "goto", "inspect"),
-        "map and inspect": sequence("sequence/map and inspect", "map_inspect", "map", "inspect"),
-        "go to two": sequence("sequence/go to two", "goto_goto", "goto", "goto"),
-        "go to three": sequence("sequence/go to three", "three", "goto", "goto", "goto"),
-        "inspect both": sequence("sequence/inspect both", "both", "inspect", "inspect", ordered=False),
+COMMANDS: dict[str, Kind] = {
+    "goto": Kind(11, True, {
+        "region": Intent("goto", goto_region),
+        "numbered region": Intent("goto_numbered", goto_numbered),
+        **{family: Intent("goto", goto_family(family)) for family in GOTO_FAMILIES},
     }),
-    "part": (4, {"cardinal": part(False), "diagonal": part(True), "center": center}),
-    "home": (3, {"land": land}),
+    "map": Kind(8, True, {
+        "region": Intent("map", map_region),
+        "numbered region": Intent("map_numbered", map_numbered),
+        "here": Intent("map_here", map_here),
+        **{family: Intent("map", map_family(family, around=False)) for family in MAP_FAMILIES},
+        **{f"area near {f}": Intent("map_around", map_family(f, around=True)) for f in MAP_FAMILIES},
+    }),
+    "explore": Kind(5, True, {
+        "here": Intent("explore_here", explore_here),
+        "region": Intent("explore_region", explore_region(radius=False)),
+        "radius": Intent("explore_radius", explore_region(radius=True)),
+    }),
+    "inspect": Kind(11, True, {
+        "numbered object": Intent("inspect_numbered", inspect_numbered),
+        **{family: Intent("inspect", inspect_family(family)) for family in INSPECT_FAMILIES},
+    }),
+    "inspect for": Kind(3, True, {q: Intent("inspect_query", inspect_query(q)) for q in _QUERIES}),
+    "sequence": Kind(12, True, {
+        "inspect and return": Intent("inspect_return", sequence("inspect", home=True)),
+        "go and return": Intent("goto_return", sequence("goto", home=True)),
+        "map and return": Intent("map_return", sequence("map", home=True)),
+        "explore and return": Intent("explore_return", sequence("explore", home=True)),
+        "inspect two": Intent("inspect_inspect", sequence("inspect", "inspect")),
+        "go and inspect": Intent("goto_inspect", sequence("goto", "inspect")),
+        "map and inspect": Intent("map_inspect", sequence("map", "inspect")),
+        "go to two": Intent("goto_goto", sequence("goto", "goto")),
+        "go to three": Intent("three", sequence("goto", "goto", "goto")),
+        "inspect both": Intent("both", sequence("inspect", "inspect", ordered=False)),
+    }),
+    "part": Kind(8, False, {
+        "cardinal": Intent("part", part(diagonal=False)),
+        "diagonal": Intent("part", part(diagonal=True)),
+        "center": Intent("center", center),
+    }),
+    "home": Kind(10, False, {"land": Intent("land", land)}),
 }  # fmt: skip
-"""Kinds of tasks with how often they are asked for, and the ways to begin each of their intents."""
+"""Tasks by kind."""

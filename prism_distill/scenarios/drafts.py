@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,17 +19,13 @@ Criterion = dict[str, Any]
 class Draft:
     """A task without its sentence.
 
-    intent: kind and target family, `inspect/vehicle`. group: the phrasings that say it. slots: what they
-    are filled with. means: the expert's intent as plain data. full: whether the sentence says what to do
-    with what. needs: for each entry, one of its places has to be reached. says: the true answer to a yes/no
-    question, for phrasings that are not marked ~; None when it is no such question.
+    slots: what its phrasings are filled with. means: the expert's intent as plain data. needs: for each
+    entry, one of its places has to be reached. says: the true answer to a yes/no question, for phrasings
+    that are not marked ~; None when it is no such question.
     """
 
-    intent: str
-    group: str
     slots: dict[str, str]
     means: dict[str, Any]
-    full: bool
     success: list[Criterion] = field(default_factory=list)
     any_success: list[list[Criterion]] = field(default_factory=list)
     needs: list[list[Place]] = field(default_factory=list)
@@ -41,6 +37,24 @@ Finish = Callable[[], Draft | None]
 
 Begin = Callable[[World, random.Random], Finish | None]
 """Plants what a task needs; None when the world has no place for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What may be asked for. group: the phrasings that say it."""
+
+    group: str
+    begin: Begin
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Intents that differ in what they are about. weight: how often they are asked for, relative to others.
+    full: whether their sentences say what to do with what (paper, table 2)."""
+
+    weight: float
+    full: bool
+    intents: dict[str, Intent]
 
 
 def noun_slots(words: str, slot: str = "target") -> dict[str, str]:
@@ -72,7 +86,3 @@ def named(nodes: Iterable[Place | Thing]) -> Criterion:
     """The answer contains the name of one of these nodes."""
     words = "|".join(re.escape(name).replace("_", "[ _]") for name in names(nodes))
     return {"answer_matches": rf"(?i)\b(?:{words})(?!\d)"}
-
-
-def choose(rng: random.Random, options: Sequence[str], weights: Sequence[float] | None = None) -> str:
-    return rng.choices(options, weights)[0]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 _MASS = frozenset(
-    "bread trash medicine medication scaffolding scaffold luggage grass coffee soda lumber debris corn shelving furniture vegetation".split()
-) | frozenset(("scrap metal",))
-_PAIRS = frozenset("glasses eyeglasses spectacles headphones stairs bleachers chips goggles".split())
+    ("bread", "trash", "medicine", "medication", "scaffolding", "scaffold", "luggage", "grass", "coffee",
+     "soda", "lumber", "debris", "scrap metal")
+)  # fmt: skip
+_PAIRS = frozenset(
+    ("glasses", "eyeglasses", "spectacles", "headphones", "stairs", "bleachers", "chips", "goggles")
+)
 _IRREGULAR = {"person": "people", "man": "men", "woman": "women", "child": "children", "shelf": "shelves",
               "knife": "knives", "sheep": "sheep", "deer": "deer"}  # fmt: skip
 

@@ -15,7 +15,7 @@ import yaml
 
 from prism_distill.scenarios import reserved
 from prism_distill.scenarios.commands import COMMANDS
-from prism_distill.scenarios.drafts import Begin, Draft, Finish
+from prism_distill.scenarios.drafts import Draft, Finish, Kind
 from prism_distill.scenarios.layout import make_layout
 from prism_distill.scenarios.lexicon import Theme, themes
 from prism_distill.scenarios.phrasing import say
@@ -31,14 +31,22 @@ Platform = Literal["ugv", "uav"]
 MIN_NODES, MAX_NODES = 5, 60
 _COMMON_NODES = 18
 _REGION_SHARE = (0.3, 0.5)
-_MOST_REGIONS = 22
-_AERIAL_SHARE = 0.2
+_LEAST_REGIONS, _MOST_REGIONS = 3, 22
+_AERIAL_SHARE = 0.25
 _TASKS = (3, 6)
-_EXPLORING_SHARE = 0.65
-_DEFAULTS = {"blocked": 0.0, "dangerous": 0.15, "damaged": 0.25, "occupied": 0.45, "working": 0.7, "full": 0.3}
+_ATTEMPTS = 4
+_EXPLORING_SHARE = 0.8
+_DEFAULTS = {
+    "blocked": 0.0,
+    "dangerous": 0.15,
+    "damaged": 0.25,
+    "occupied": 0.45,
+    "working": 0.7,
+    "full": 0.3,
+}
 """How likely a property holds of a thing that no task is about."""
 
-INTENTS: dict[str, tuple[float, dict[str, Begin]]] = {**COMMANDS, **SEARCHES, **QUESTIONS}
+KINDS: dict[str, Kind] = {**COMMANDS, **SEARCHES, **QUESTIONS}
 
 
 def generate(
@@ -120,9 +128,13 @@ def to_yaml(scenario: SpineScenario) -> str:
     return yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
-def intents() -> list[str]:
-    """The intents that can be asked for: kind and target family."""
-    return [f"{kind}/{name}" for kind, (_, table) in INTENTS.items() for name in table]
+def intents() -> dict[str, str]:
+    """The intents that can be asked for, kind and target family, each with its group of phrasings."""
+    return {
+        f"{kind}/{name}": intent.group
+        for kind, entry in KINDS.items()
+        for name, intent in entry.intents.items()
+    }
 
 
 def _check(theme: str | None, size: int | None, platform: Platform | None, split: Split) -> None:
@@ -154,43 +166,44 @@ def _size(rng: random.Random) -> int:
 
 def _world(theme: Theme, nodes: int, split: Split, rng: random.Random) -> World:
     """A world whose layout belongs to the split, without objects."""
-    regions = min(_MOST_REGIONS, max(2, round(nodes * rng.uniform(*_REGION_SHARE))))
+    regions = min(_MOST_REGIONS, max(_LEAST_REGIONS, round(nodes * rng.uniform(*_REGION_SHARE))))
     while True:
         world = World(theme, make_layout(regions, theme.setting, rng), rng)
         digest = reserved.layout_digest((p.name for p in world.places), _edges(world))
         if split_of_world(digest) == split and digest not in reserved.layouts():
             return world
-        regions = min(_MOST_REGIONS, max(2, regions + rng.choice((-1, 0, 0, 1))))
+        regions = min(_MOST_REGIONS, max(_LEAST_REGIONS, regions + rng.choice((-1, 0, 0, 1))))
 
 
-def _populate(world: World, nodes: int, wanted: int, rng: random.Random) -> list[Draft]:
-    """Fill a world, and draft tasks that fit it."""
-    kinds, weights = list(INTENTS), [weight for weight, _ in INTENTS.values()]
+def _populate(world: World, nodes: int, wanted: int, rng: random.Random) -> list[tuple[Kind, str, Draft]]:
+    """Fill a world, and draft tasks that fit it: kind, group of phrasings, draft."""
     room = max(1, nodes - len(world.places))
-    finishes: list[Finish] = []
-    for kind in rng.choices(kinds, weights, k=4 * wanted):
-        if len(finishes) == wanted + 1 or len(world.things) >= room:
+    begun: list[tuple[Kind, str, Finish]] = []
+    for kind in rng.choices(list(KINDS.values()), [kind.weight for kind in KINDS.values()], k=4 * wanted):
+        if len(begun) > wanted or len(world.things) >= room:
             break
-        table = INTENTS[kind][1]
-        for name in rng.sample(list(table), min(3, len(table))):
-            finish = table[name](world, rng)
+        for name in rng.sample(list(kind.intents), min(_ATTEMPTS, len(kind.intents))):
+            intent = kind.intents[name]
+            finish = intent.begin(world, rng)
             if finish is not None:
-                finishes.append(finish)
+                begun.append((kind, intent.group, finish))
                 break
     world.fill(room)
     world.describe(_DEFAULTS)
     exploring = rng.random() < _EXPLORING_SHARE
-    world.hide(rng.uniform(0.15, 0.5) if exploring else 0.0, rng.uniform(0.2, 0.8))
-    drafts = (finish() for finish in finishes)
-    return [draft for draft in drafts if draft is not None][:wanted]
+    world.hide(rng.uniform(0.2, 0.6) if exploring else 0.0, rng.uniform(0.2, 0.8))
+    drafts = [(kind, group, finish()) for kind, group, finish in begun]
+    return [(kind, group, draft) for kind, group, draft in drafts if draft is not None][:wanted]
 
 
-def _tasks(drafts: list[Draft], world: World, split: Split, rng: random.Random) -> list[dict[str, Any]]:
+def _tasks(
+    drafts: list[tuple[Kind, str, Draft]], world: World, split: Split, rng: random.Random
+) -> list[dict[str, Any]]:
     known = world.known()
     built = []
-    for draft in drafts:
-        for _ in range(5):
-            sentence, phrasing = say(draft.group, draft.slots, split, rng)
+    for kind, group, draft in drafts:
+        for _ in range(_ATTEMPTS):
+            sentence, phrasing = say(group, draft.slots, split, rng)
             if reserved.normalised(sentence) not in reserved.sentences():
                 break
         else:
@@ -198,7 +211,7 @@ def _tasks(drafts: list[Draft], world: World, split: Split, rng: random.Random) 
         exploration = any(all(p.index not in known for p in places) for places in draft.needs)
         task: dict[str, Any] = {
             "instruction": sentence,
-            "specification": "full" if draft.full else "under",
+            "specification": "full" if kind.full else "under",
             "kind": "exploration" if exploration else "mapping",
             "success": list(draft.success),
             "any_success": draft.any_success,

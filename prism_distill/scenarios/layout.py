@@ -13,10 +13,11 @@ Cell = tuple[int, int]
 SPACING_M: dict[Setting, tuple[float, float]] = {
     "indoor": (7.0, 12.0),
     "outdoor": (12.0, 16.5),
-    "aerial": (46.0, 50.0),
+    "aerial": (52.0, 55.0),
 }
-"""Least and greatest distance of neighbours on the lattice."""
-_JITTER = 0.17
+"""Least and greatest distance of neighbours on the lattice. With the jitter, edges are shorter than 23 m on
+the ground; in the air they are 41 m to 67 m long, so that two known regions tell of what scale a scene is."""
+_JITTER: dict[Setting, float] = {"indoor": 0.17, "outdoor": 0.17, "aerial": 0.1}
 _STEPS: tuple[Cell, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
@@ -61,7 +62,7 @@ def make_layout(count: int, setting: Setting, rng: random.Random) -> Layout:
                 edges.append((i, j))
                 joined.add((i, j))
     spacing = rng.uniform(*SPACING_M[setting])
-    return Layout(_positions(cells, spacing, rng), edges, ways, spacing, cells)
+    return Layout(_positions(cells, spacing, _JITTER[setting], rng), edges, ways, spacing, cells)
 
 
 def _skeleton(count: int, rng: random.Random) -> list[Cell]:
@@ -107,13 +108,15 @@ def _free(cell: Cell, taken: dict[Cell, int]) -> list[Cell]:
     return [c for c in around if c not in taken]
 
 
-def _positions(cells: list[Cell], spacing: float, rng: random.Random) -> list[tuple[float, float]]:
+def _positions(
+    cells: list[Cell], spacing: float, jitter: float, rng: random.Random
+) -> list[tuple[float, float]]:
     turn = rng.choice((0.0, 0.0, math.pi / 2, math.pi, -math.pi / 2, rng.uniform(0, 2 * math.pi)))
     cos, sin = math.cos(turn), math.sin(turn)
     shift = (rng.uniform(-30, 30), rng.uniform(-30, 30)) if rng.random() < 0.5 else (0.0, 0.0)
     points = []
     for cx, cy in cells:
-        x = (cx + rng.uniform(-_JITTER, _JITTER)) * spacing
-        y = (cy + rng.uniform(-_JITTER, _JITTER)) * spacing
+        x = (cx + rng.uniform(-jitter, jitter)) * spacing
+        y = (cy + rng.uniform(-jitter, jitter)) * spacing
         points.append((round(x * cos - y * sin + shift[0], 1), round(x * sin + y * cos + shift[1], 1)))
     return points

@@ -103,8 +103,8 @@ def kinds_of(name: str) -> tuple[str, ...]:
 def categories() -> dict[str, Category]:
     found: dict[str, Category] = {}
     for group in data("objects"):
-        for name, words in group["objects"].items():
-            words = {"say": words} if isinstance(words, list) else words
+        for name, said in group["objects"].items():
+            words = {"say": said} if isinstance(said, list) else said
             found[name] = Category(
                 name=name,
                 synonyms=tuple(words.get("say", ())),
@@ -127,7 +127,9 @@ def region_kinds() -> dict[str, RegionKind]:
 @cache
 def themes() -> dict[str, Theme]:
     return {
-        name: Theme(name, entry["setting"], entry["about"], tuple(entry["ways"]), _with_many(entry["regions"]))
+        name: Theme(
+            name, entry["setting"], entry["about"], tuple(entry["ways"]), _with_many(entry["regions"])
+        )
         for name, entry in data("themes").items()
     }
 

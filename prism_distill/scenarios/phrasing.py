@@ -45,7 +45,9 @@ def phrasings(group: str, split: Split | None = None) -> tuple[Phrasing, ...]:
     """The phrasings of a group that belong to a split; all of them for None."""
     if group.startswith("activity/"):
         wish = wishes()[group.removeprefix("activity/")]
-        needs = [_phrasing("ask" if need.endswith("?") else "say", need) for need in _part(list(wish.needs), split)]
+        needs = [
+            _phrasing("ask" if need.endswith("?") else "say", need) for need in _part(list(wish.needs), split)
+        ]
         return (*(phrasings("find_place", split) if wish.verbs else ()), *needs)
     table = data("phrasings")[group]
     texts = [f"{mood} {text}" for mood in MOODS for text in table.get(mood, ())]
@@ -57,9 +59,7 @@ def wrappers(mood: Mood, split: Split | None = None) -> tuple[str, ...]:
     return tuple(_part(list(data("phrasings")["wrappers"][mood]), split))
 
 
-def say(
-    group: str, slots: dict[str, str], split: Split, rng: random.Random
-) -> tuple[str, Phrasing]:
+def say(group: str, slots: dict[str, str], split: Split, rng: random.Random) -> tuple[str, Phrasing]:
     """A sentence of a group, and the phrasing that it was made of."""
     phrasing = rng.choice(phrasings(group, split))
     text = _CHOICE.sub(lambda match: rng.choice(match.group(1).split("|")), phrasing.text)

@@ -12,6 +12,8 @@ from prism_distill.scenarios.drafts import (
     Criterion,
     Draft,
     Finish,
+    Intent,
+    Kind,
     call,
     named,
     names,
@@ -21,7 +23,7 @@ from prism_distill.scenarios.drafts import (
 )
 from prism_distill.scenarios.english import countable, plural
 from prism_distill.scenarios.lexicon import categories, concept, kinds_of, traits
-from prism_distill.scenarios.searches import affords, properties_of
+from prism_distill.scenarios.searches import affords, free_regions, properties_of
 from prism_distill.scenarios.world import Place, Thing, World
 from prism_planner.domains.spine.expert.knowledge import knowledge
 
@@ -66,18 +68,28 @@ STATES = {
 }  # fmt: skip
 
 
-def ask(name: str, state: State) -> Begin:
+def ask(state: State) -> Begin:
     def begin(world: World, rng: random.Random) -> Finish | None:
-        options = sorted({
-            n for p in world.places if not p.isolated for n in p.kind.has
-            if categories()[n].family in state.families and state.property in properties_of(n) and world.can_add(n)
-            and (not state.mine or categories()[n].own) and (not state.only or n in state.only)
-        })  # fmt: skip
+        options = sorted(
+            {
+                n
+                for p in world.places
+                if not p.isolated
+                for n in p.kind.has
+                if categories()[n].family in state.families
+                and state.property in properties_of(n)
+                and world.can_add(n)
+                and (not state.mine or categories()[n].own)
+                and (not state.only or n in state.only)
+            }
+        )
         options = [n for n in options if not world.find(categories()[n].concept)]
         if not options:
             return None
         chosen = rng.choice(options)
-        thing = world.plant(chosen, truth={state.property: rng.random() < 0.5}, mine=True if state.mine else None)
+        thing = world.plant(
+            chosen, truth={state.property: rng.random() < 0.5}, mine=True if state.mine else None
+        )
         if thing is None:
             return None
         if state.mine and rng.random() < 0.5:
@@ -91,9 +103,13 @@ def ask(name: str, state: State) -> Begin:
                 return None
             words = call(thing.category, thing, rng)
             asked = target(words, mine=True) if state.mine else target(words)
-            return Draft(f"ask/{name}", state.group, noun_slots(words),
-                         {"kind": "ask", "target": asked, "condition": {"property": state.property, "value": True}},
-                         False, [{"inspected": [thing.name]}], needs=[[thing.place]], says=thing.truth[state.property])  # fmt: skip
+            return Draft(
+                noun_slots(words),
+                {"kind": "ask", "target": asked, "condition": {"property": state.property, "value": True}},
+                [{"inspected": [thing.name]}],
+                needs=[[thing.place]],
+                says=thing.truth[state.property],
+            )
 
         return finish
 
@@ -122,16 +138,33 @@ def ask_roofs(world: World, rng: random.Random) -> Finish | None:
         roofed = [t for t in world.things if t.category.name in _ROOFED]
         broken = [t for t in roofed if t.truth["damaged"]]
         success: list[Criterion] = [{"inspected": [t.name]} for t in roofed]
-        return Draft("ask/any roof damaged", "ask_roofs", {},
-                     {"kind": "ask", "target": target("roof"), "condition": {"property": "damaged"}, "any": True}, False,
-                     [{"inspected": names(broken)}] if broken else success,
-                     needs=[views(broken)] if broken else [[t.place] for t in roofed], says=bool(broken))  # fmt: skip
+        return Draft(
+            {},
+            {"kind": "ask", "target": target("roof"), "condition": {"property": "damaged"}, "any": True},
+            [{"inspected": names(broken)}] if broken else success,
+            needs=[views(broken)] if broken else [[t.place] for t in roofed],
+            says=bool(broken),
+        )
 
     return finish
 
 
-_ANCHORS = ("table", "tree", "window", "television", "fountain", "plant", "picnic table", "gazebo", "coffee table", "bookshelf",
-            "group of trees", "whiteboard", "piano", "vending machine")  # fmt: skip
+_ANCHORS = (
+    "table",
+    "tree",
+    "window",
+    "television",
+    "fountain",
+    "plant",
+    "picnic table",
+    "gazebo",
+    "coffee table",
+    "bookshelf",
+    "group of trees",
+    "whiteboard",
+    "piano",
+    "vending machine",
+)
 
 
 def ask_near(world: World, rng: random.Random) -> Finish | None:
@@ -139,8 +172,14 @@ def ask_near(world: World, rng: random.Random) -> Finish | None:
     places = [p for p in world.places if not p.isolated]
     rng.shuffle(places)
     for place in places:
-        seats = [n for n in place.kind.has if categories()[n].family == "seat" and place.kind.has[n] and world.can_add(n)]
-        anchors = [n for n in _ANCHORS if n in place.kind.has and world.can_add(n) and not world.find(concept(n))]
+        seats = [
+            n
+            for n in place.kind.has
+            if categories()[n].family == "seat" and place.kind.has[n] and world.can_add(n)
+        ]
+        anchors = [
+            n for n in _ANCHORS if n in place.kind.has and world.can_add(n) and not world.find(concept(n))
+        ]
         if not seats or not anchors:
             continue
         seat, anchor = rng.choice(seats), rng.choice(anchors)
@@ -150,23 +189,36 @@ def ask_near(world: World, rng: random.Random) -> Finish | None:
         for thing in place.things:
             if thing.category.name == seat:
                 thing.truth["occupied"] = taken
-        planted = [world.plant(seat, place=place, truth={"occupied": taken}) for _ in range(rng.randint(2, 3))]
+        planted = [
+            world.plant(seat, place=place, truth={"occupied": taken}) for _ in range(rng.randint(2, 3))
+        ]
         stands = world.plant(anchor, place=place)
         if stands is None or None in planted:
             return None
         world.close(seat, anchor)
 
-        def finish(place: Place = place, seat: str = seat, stands: Thing = stands, taken: bool = taken) -> Draft | None:
+        def finish(
+            place: Place = place, seat: str = seat, stands: Thing = stands, taken: bool = taken
+        ) -> Draft | None:
             near = [t for t in world.find(categories()[seat].concept) if t.place is place]
             others = [t for t in world.find(categories()[seat].concept) if t.place is not place]
-            if any(math.dist(t.at, stands.at) <= 7.0 for t in others) or any(t.truth["occupied"] != taken for t in near):
+            if any(math.dist(t.at, stands.at) <= 7.0 for t in others) or any(
+                t.truth["occupied"] != taken for t in near
+            ):
                 return None
             words = call(categories()[seat], near[0], rng)
             other = call(stands.category, stands, rng)
-            return Draft("ask/seats near something", "ask_occupied_near", {**noun_slots(words), "anchor": other},
-                         {"kind": "ask", "target": target(words, near=target(other), pick="all"),
-                          "condition": {"property": "occupied"}}, False,
-                         [{"inspected": [t.name]} for t in near], needs=[[place]], says=taken)  # fmt: skip
+            return Draft(
+                {**noun_slots(words), "anchor": other},
+                {
+                    "kind": "ask",
+                    "target": target(words, near=target(other), pick="all"),
+                    "condition": {"property": "occupied"},
+                },
+                [{"inspected": [t.name]} for t in near],
+                needs=[[place]],
+                says=taken,
+            )
 
         return finish
     return None
@@ -175,7 +227,18 @@ def ask_near(world: World, rng: random.Random) -> Finish | None:
 # Existence
 
 _MASSES = {"debris": ("debris", "rubble", "litter", "clutter")}
-EXISTS_FAMILIES = ("safety", "electronics", "appliance", "vehicle", "animal", "tool", "bin", "sport", "robot", "furniture")
+EXISTS_FAMILIES = (
+    "safety",
+    "electronics",
+    "appliance",
+    "vehicle",
+    "animal",
+    "tool",
+    "bin",
+    "sport",
+    "robot",
+    "furniture",
+)
 
 
 def exists(family: str) -> Begin:
@@ -201,8 +264,7 @@ def exists(family: str) -> Begin:
             if world.find_places(category.concept) or bool(things) != present:
                 return None
             words = rng.choice(category.words)
-            draft = Draft(f"exists/{family}", "exists", noun_slots(words), {"kind": "exists", "target": target(words)}, False,
-                          says=present)  # fmt: skip
+            draft = Draft(noun_slots(words), {"kind": "exists", "target": target(words)}, says=present)
             if present:
                 if not all(t.hidden for t in things):
                     return None
@@ -237,8 +299,11 @@ def exists_on_way(world: World, rng: random.Random) -> Finish | None:
             return None
         there = [t for p in regions for t in p.things if "debris" in kinds_of(t.concept)]
         mass = rng.choice(_MASSES["debris"])
-        draft = Draft("exists/debris on a way", "exists_on", {"some": mass, "mass": mass, "place": words},
-                      {"kind": "exists", "target": target(mass, near=target(words))}, False, says=bool(there))  # fmt: skip
+        draft = Draft(
+            {"some": mass, "mass": mass, "place": words},
+            {"kind": "exists", "target": target(mass, near=target(words))},
+            says=bool(there),
+        )
         if there:
             _seen(draft, there)
             return draft if any(t.hidden for t in there) else None
@@ -270,8 +335,11 @@ def exists_in(world: World, rng: random.Random) -> Finish | None:
             return None
         there = [t for t in world.find(category.concept) if t.place is place]
         words, where = rng.choice(category.words), _call(place, rng)
-        draft = Draft("exists/in a region", "exists_in", {**noun_slots(words), "place": where},
-                      {"kind": "exists", "target": target(words, near=target(where))}, False, says=bool(there))  # fmt: skip
+        draft = Draft(
+            {**noun_slots(words), "place": where},
+            {"kind": "exists", "target": target(words, near=target(where))},
+            says=bool(there),
+        )
         if there:
             _seen(draft, there)
             return draft if all(t.hidden for t in there) else None
@@ -283,18 +351,29 @@ def exists_in(world: World, rng: random.Random) -> Finish | None:
 
 # Room for something
 
-_ROOM = {"park": ("capacity_park", "parking space"), "lock a bike": ("capacity_bike", "bike rack"), "sit": ("capacity_sit", "")}
+_ROOM = {
+    "park": ("capacity_park", "parking space"),
+    "lock a bike": ("capacity_bike", "bike rack"),
+    "sit": ("capacity_sit", ""),
+}
 
 
 def capacity(name: str) -> Begin:
     activity = knowledge().activities[name]
-    group, only = _ROOM[name]
+    _, only = _ROOM[name]
 
     def begin(world: World, rng: random.Random) -> Finish | None:
-        options = sorted({
-            n for p in world.places if not p.isolated for n in p.kind.has
-            if any(o in kinds_of(categories()[n].concept) for o in activity.objects) and world.can_add(n) and only in ("", n)
-        })  # fmt: skip
+        options = sorted(
+            {
+                n
+                for p in world.places
+                if not p.isolated
+                for n in p.kind.has
+                if any(o in kinds_of(categories()[n].concept) for o in activity.objects)
+                and world.can_add(n)
+                and only in ("", n)
+            }
+        )
         if not options or (only and world.find(concept(only))):
             return None
         free = not only or rng.random() < 0.5
@@ -308,8 +387,10 @@ def capacity(name: str) -> Begin:
             if not free and activity.place:
                 # Every place of the kind has to be taken.
                 for place in world.places:
-                    if any(r in kinds_of(place.concept) for r in activity.regions) and not place.isolated and not any(
-                        t.category.name == only for t in place.things
+                    if (
+                        any(r in kinds_of(place.concept) for r in activity.regions)
+                        and not place.isolated
+                        and not any(t.category.name == only for t in place.things)
                     ):
                         return None
         return finish_for(world, rng)
@@ -321,11 +402,13 @@ def capacity(name: str) -> Begin:
             bad = [t for t, ok in rated.items() if ok is False]
             if not good and not only:
                 return None
-            draft = Draft(f"capacity/{name}", group, {"vehicle": rng.choice(("car", "truck", "van", "vehicle"))},
-                          {"kind": "capacity", "activity": name}, False, says=bool(good))  # fmt: skip
+            draft = Draft(
+                {"vehicle": rng.choice(("car", "truck", "van", "vehicle"))},
+                {"kind": "capacity", "activity": name},
+                says=bool(good),
+            )
             if good:
-                regions = [p for p in world.places if activity.place and any(r in kinds_of(p.concept) for r in activity.regions)
-                           and (p in views(good) or p not in views(bad))]  # fmt: skip
+                regions = free_regions(world, activity, good, bad) if activity.place else []
                 draft.any_success = [[{"inspected": names(good)}]]
                 if regions:
                     draft.any_success.append([{"mapped": names(regions)}])
@@ -343,13 +426,17 @@ def capacity(name: str) -> Begin:
 # Passage and reachability
 
 
-def passage_to(asks_blocked: bool) -> Begin:
+def passage_to(*, asks_blocked: bool) -> Begin:
     """Whether the way to a place is clear: what blocks it stands where every path leads through."""
 
     def begin(world: World, rng: random.Random) -> Finish | None:
         if "blocked" in world.settled:
             return None
-        goals = [p for p in world.places if p is not world.start and not p.isolated and len(_whole(world, p.concept)) == 1]
+        goals = [
+            p
+            for p in world.places
+            if p is not world.start and not p.isolated and len(_whole(world, p.concept)) == 1
+        ]
         if not goals:
             return None
         goal = rng.choice(goals)
@@ -367,9 +454,12 @@ def passage_to(asks_blocked: bool) -> Begin:
             if any(_shut(t) for p in world.places for t in p.things):
                 return None
             words = _call(goal, rng)
-            draft = Draft("passage/blocked to" if asks_blocked else "passage/clear to", "blocked_to" if asks_blocked else "passage_to",
-                          noun_slots(words), {"kind": "passage", "destination": target(words), "blocked": asks_blocked}, False,
-                          says=blocked == asks_blocked, needs=[[p] for p in way])  # fmt: skip
+            draft = Draft(
+                noun_slots(words),
+                {"kind": "passage", "destination": target(words), "blocked": asks_blocked},
+                says=blocked == asks_blocked,
+                needs=[[p] for p in way],
+            )
             if blocked:
                 draft.success = [{"inspected": names(stuck)}]
             else:
@@ -381,7 +471,7 @@ def passage_to(asks_blocked: bool) -> Begin:
     return begin
 
 
-def passage_way(asks_blocked: bool) -> Begin:
+def passage_way(*, asks_blocked: bool) -> Begin:
     """Whether a kind of way, all of it, is clear."""
 
     def begin(world: World, rng: random.Random) -> Finish | None:
@@ -402,9 +492,11 @@ def passage_way(asks_blocked: bool) -> Begin:
             stuck = [t for p in regions for t in p.things if t.truth.get("blocked")]
             if any(_shut(t) for p in regions for t in p.things):
                 return None
-            draft = Draft("passage/way blocked" if asks_blocked else "passage/way clear", "blocked_way" if asks_blocked else "passage_way",
-                          {"place": words}, {"kind": "passage", "place": target(words), "blocked": asks_blocked}, False,
-                          says=bool(stuck) == asks_blocked)  # fmt: skip
+            draft = Draft(
+                {"place": words},
+                {"kind": "passage", "place": target(words), "blocked": asks_blocked},
+                says=bool(stuck) == asks_blocked,
+            )
             if stuck:
                 draft.success = [{"inspected": names(stuck)}]
                 draft.needs = [views(stuck)]
@@ -430,7 +522,12 @@ def obstacle_on_way(general: str) -> Begin:
         kind = rng.choice(world.theme.ways)
         ways = [p for p in world.places if p.kind.name == kind]
         blocked = rng.random() < 0.5
-        options = [(p, n) for p in ways for n in p.kind.has if general in kinds_of(categories()[n].concept) and world.can_add(n)]
+        options = [
+            (p, n)
+            for p in ways
+            for n in p.kind.has
+            if general in kinds_of(categories()[n].concept) and world.can_add(n)
+        ]
         if not options:
             return None
         place, name = rng.choice(options)
@@ -445,9 +542,11 @@ def obstacle_on_way(general: str) -> Begin:
                 return None
             stuck = [t for t in suspects if t.truth["blocked"]]
             mass = rng.choice(_OBSTACLES[general])
-            draft = Draft(f"passage/{general} on a way", "obstacle_way", {"mass": mass, "place": words},
-                          {"kind": "passage", "place": target(words), "obstacle": target(mass), "blocked": True}, False,
-                          says=bool(stuck))  # fmt: skip
+            draft = Draft(
+                {"mass": mass, "place": words},
+                {"kind": "passage", "place": target(words), "obstacle": target(mass), "blocked": True},
+                says=bool(stuck),
+            )
             if stuck:
                 draft.success = [{"inspected": names(stuck)}]
                 draft.needs = [views(stuck)]
@@ -461,43 +560,61 @@ def obstacle_on_way(general: str) -> Begin:
     return begin
 
 
-def reach(world: World, rng: random.Random) -> Finish | None:
+def reach(*, cut_off: bool) -> Begin:
     """Whether one can get to a place; for no, it is cut off."""
-    if "blocked" in world.settled:
-        return None
-    world.settled.add("blocked")
-    cut_off = rng.random() < 0.4
-    if cut_off:
-        leaves = [p for p in world.loose_ends() if len(_whole(world, p.concept)) == 1]
-        if not leaves or len(world.places) < 4:
+
+    def begin(world: World, rng: random.Random) -> Finish | None:
+        if "blocked" in world.settled:
             return None
-        goal = rng.choice(leaves)
-        world.isolate(goal)
-    else:
-        goals = [p for p in world.places if p is not world.start and not p.isolated and len(_whole(world, p.concept)) == 1]
-        if not goals:
+        options = (
+            world.loose_ends()
+            if cut_off
+            else [p for p in world.places if p is not world.start and not p.isolated]
+        )
+        goals = [p for p in options if len(_whole(world, p.concept)) == 1]
+        if not goals or len(world.places) < 4:
             return None
         goal = rng.choice(goals)
-
-    def finish() -> Draft | None:
-        if world.find(goal.concept) or any(t.truth.get("blocked") or _shut(t) for t in world.things):
-            return None
-        words = _call(goal, rng)
-        draft = Draft("reach/cut off" if cut_off else "reach/connected", "reach", noun_slots(words),
-                      {"kind": "reach", "target": target(words)}, False, says=not cut_off)  # fmt: skip
+        world.settled.add("blocked")
         if cut_off:
-            draft.success = [{"mapped": world.near(goal)}]
+            world.isolate(goal)
         else:
-            draft.success = [{"visited": [goal.name]}]
-            draft.needs = [[goal]]
-        return draft if not cut_off or world.near(goal) else None
+            world.claim(goal)
 
-    return finish
+        def finish() -> Draft | None:
+            if world.find(goal.concept) or any(t.truth.get("blocked") or _shut(t) for t in world.things):
+                return None
+            words = _call(goal, rng)
+            draft = Draft(noun_slots(words), {"kind": "reach", "target": target(words)}, says=not cut_off)
+            if cut_off:
+                near = world.near(goal)
+                if not near:
+                    return None
+                draft.success = [{"mapped": near}]
+            else:
+                draft.success = [{"visited": [goal.name]}]
+                draft.needs = [[goal]]
+            return draft
+
+        return finish
+
+    return begin
 
 
 # What is near, what is dangerous, how many there are
 
-AROUND_FAMILIES = ("person", "furniture", "vehicle", "electronics", "nature", "structure", "seat", "plant", "animal", "safety")
+AROUND_FAMILIES = (
+    "person",
+    "furniture",
+    "vehicle",
+    "electronics",
+    "nature",
+    "structure",
+    "seat",
+    "plant",
+    "animal",
+    "safety",
+)
 
 
 def around(family: str) -> Begin:
@@ -516,8 +633,12 @@ def around(family: str) -> Begin:
             if not others or world.find_places(thing.concept):
                 return None
             words = call(thing.category, thing, rng)
-            return Draft(f"around/{family}", "around", noun_slots(words), {"kind": "around", "target": target(words)}, False,
-                         [{"mapped": [thing.place.name]}, named(others)], needs=[[thing.place]])  # fmt: skip
+            return Draft(
+                noun_slots(words),
+                {"kind": "around", "target": target(words)},
+                [{"mapped": [thing.place.name]}, named(others)],
+                needs=[[thing.place]],
+            )
 
         return finish
 
@@ -527,7 +648,7 @@ def around(family: str) -> Begin:
 _MOST_HAZARDS = 4
 
 
-def hazards(inside: bool) -> Begin:
+def hazards(*, inside: bool) -> Begin:
     def begin(world: World, rng: random.Random) -> Finish | None:
         where = _one_of_its_kind(world, rng) if inside else None
         if inside and where is None:
@@ -536,8 +657,14 @@ def hazards(inside: bool) -> Begin:
         world.always.update(("hazard_state", "robot_danger", "tool_danger"))
         world.close("bee hive")
         places = [where] if where is not None else [p for p in world.places if not p.isolated]
-        options = [(p, n) for p in places for n in p.kind.has if categories()[n].family in ("hazard", "robot", "machine") and
-                   "dangerous" in properties_of(n) and world.can_add(n)]  # fmt: skip
+        options = [
+            (p, n)
+            for p in places
+            for n in p.kind.has
+            if categories()[n].family in ("hazard", "robot", "machine")
+            and "dangerous" in properties_of(n)
+            and world.can_add(n)
+        ]
         if not options and dangerous:
             return None
         for i in range(rng.randint(1, 2) if options else 0):
@@ -547,7 +674,9 @@ def hazards(inside: bool) -> Begin:
         def finish() -> Draft | None:
             ranks = tuple(knowledge().roles.hazards)
             things = where.things if where is not None else world.things
-            suspects = [t for t in things if any(r in kinds_of(t.concept) for r in ranks) or "dangerous" in t.truth]
+            suspects = [
+                t for t in things if any(r in kinds_of(t.concept) for r in ranks) or "dangerous" in t.truth
+            ]
             if any("dangerous" not in t.truth for t in suspects) or len(suspects) > _MOST_HAZARDS:
                 return None
             if where is not None and len(_whole(world, where.concept)) != 1:
@@ -557,8 +686,7 @@ def hazards(inside: bool) -> Begin:
             means: dict[str, object] = {"kind": "hazards"}
             if where is not None:
                 means["where"] = target(words)
-            draft = Draft("hazards/in a region" if inside else "hazards/anywhere", "hazards_in" if inside else "hazards",
-                          {"place": words}, means, False, says=bool(harmful))  # fmt: skip
+            draft = Draft({"place": words}, means, says=bool(harmful))
             if harmful:
                 draft.success = [{"inspected": names(harmful)}]
                 draft.needs = [views(harmful)]
@@ -599,10 +727,12 @@ def count(world: World, rng: random.Random) -> Finish | None:
             return None
         words, where = rng.choice([w for w in category.words if countable(w)]), _call(place, rng)
         number = f"(?:{len(things)}|{_NUMBERS[len(things)]})"
-        return Draft("count/in a region", "count", {**noun_slots(words), "targets": plural(words), "place": where},
-                     {"kind": "list", "target": target(words), "where": target(where), "count": True}, False,
-                     [{"mapped": world.near(place)}, {"answer_matches": rf"(?i)(?<![\w.]){number}(?![\w.]\d|\d|\w)"}],
-                     needs=[[place]])  # fmt: skip
+        return Draft(
+            {**noun_slots(words), "targets": plural(words), "place": where},
+            {"kind": "list", "target": target(words), "where": target(where), "count": True},
+            [{"mapped": world.near(place)}, {"answer_matches": rf"(?i)(?<![\w.]){number}(?![\w.]\d|\d|\w)"}],
+            needs=[[place]],
+        )
 
     return finish
 
@@ -619,11 +749,19 @@ def list_in(world: World, rng: random.Random) -> Finish | None:
 
     def finish() -> Draft | None:
         things = place.things
-        if len(_whole(world, place.concept)) != 1 or not 1 <= len(things) <= 6 or not any(t.hidden for t in things):
+        if (
+            len(_whole(world, place.concept)) != 1
+            or not 1 <= len(things) <= 6
+            or not any(t.hidden for t in things)
+        ):
             return None
         where = _call(place, rng)
-        return Draft("list/in a region", "list_in", {"place": where}, {"kind": "list", "where": target(where)}, False,
-                     [{"mapped": world.near(place)}, *({"answer_mentions": [t.name]} for t in things)], needs=[[place]])  # fmt: skip
+        return Draft(
+            {"place": where},
+            {"kind": "list", "where": target(where)},
+            [{"mapped": world.near(place)}, *({"answer_mentions": [t.name]} for t in things)],
+            needs=[[place]],
+        )
 
     return finish
 
@@ -665,9 +803,13 @@ def _looked_at_all(world: World, draft: Draft, places: list[Place]) -> None:
 def _obstacle(world: World, rng: random.Random, places: list[Place], blocked: bool) -> Thing | None:
     """Something in the way, or beside it."""
     options = [
-        (p, n) for p in places for n in p.kind.has
-        if categories()[n].family in ("construction", "debris", "container") and "blocked" in properties_of(n) and world.can_add(n)
-    ]  # fmt: skip
+        (p, n)
+        for p in places
+        for n in p.kind.has
+        if categories()[n].family in ("construction", "debris", "container")
+        and "blocked" in properties_of(n)
+        and world.can_add(n)
+    ]
     if not options:
         return None
     place, name = rng.choice(options)
@@ -676,26 +818,48 @@ def _obstacle(world: World, rng: random.Random, places: list[Place], blocked: bo
 
 def _shut(thing: Thing) -> bool:
     """Whether it may be held to be in the way although it is only closed."""
-    return thing.truth.get("open") is False or thing.truth.get("locked") is True or any(
-        traits()[t].property == "occupied" and thing.truth.get("occupied") and thing.category.family == "space"
-        for t in thing.category.traits
+    return (
+        thing.truth.get("open") is False
+        or thing.truth.get("locked") is True
+        or any(
+            traits()[t].property == "occupied"
+            and thing.truth.get("occupied")
+            and thing.category.family == "space"
+            for t in thing.category.traits
+        )
     )
 
 
-QUESTIONS: dict[str, tuple[float, dict[str, Begin]]] = {
-    "ask": (13, {name: ask(name, state) for name, state in STATES.items()}),
-    "ask about several": (4, {"any roof damaged": ask_roofs, "seats near something": ask_near}),
-    "exists": (5, {f: exists(f) for f in EXISTS_FAMILIES}),
-    "exists at a place": (4, {"debris on a way": exists_on_way, "in a region": exists_in}),
-    "capacity": (4, {name: capacity(name) for name in _ROOM}),
-    "passage": (8, {
-        "clear to": passage_to(False), "blocked to": passage_to(True), "way clear": passage_way(False), "way blocked": passage_way(True),
-        "construction on a way": obstacle_on_way("construction"), "debris on a way": obstacle_on_way("debris"),
+QUESTIONS: dict[str, Kind] = {
+    "ask": Kind(13, False, {name: Intent(state.group, ask(state)) for name, state in STATES.items()}),
+    "ask about several": Kind(4, False, {
+        "any roof damaged": Intent("ask_roofs", ask_roofs),
+        "seats near something": Intent("ask_occupied_near", ask_near),
     }),
-    "reach": (4, {"connected or cut off": reach}),
-    "around": (5, {f: around(f) for f in AROUND_FAMILIES}),
-    "hazards": (4, {"anywhere": hazards(False), "in a region": hazards(True)}),
-    "count": (3, {"in a region": count}),
-    "list": (3, {"in a region": list_in}),
+    "exists": Kind(5, False, {family: Intent("exists", exists(family)) for family in EXISTS_FAMILIES}),
+    "exists at a place": Kind(4, False, {
+        "debris on a way": Intent("exists_on", exists_on_way),
+        "in a region": Intent("exists_in", exists_in),
+    }),
+    "capacity": Kind(4, False, {name: Intent(group, capacity(name)) for name, (group, _) in _ROOM.items()}),
+    "passage": Kind(8, False, {
+        "clear to a place": Intent("passage_to", passage_to(asks_blocked=False)),
+        "blocked to a place": Intent("blocked_to", passage_to(asks_blocked=True)),
+        "way clear": Intent("passage_way", passage_way(asks_blocked=False)),
+        "way blocked": Intent("blocked_way", passage_way(asks_blocked=True)),
+        "construction on a way": Intent("obstacle_way", obstacle_on_way("construction")),
+        "debris on a way": Intent("obstacle_way", obstacle_on_way("debris")),
+    }),
+    "reach": Kind(4, False, {
+        "connected": Intent("reach", reach(cut_off=False)),
+        "cut off": Intent("reach", reach(cut_off=True)),
+    }),
+    "around": Kind(5, False, {family: Intent("around", around(family)) for family in AROUND_FAMILIES}),
+    "hazards": Kind(4, False, {
+        "anywhere": Intent("hazards", hazards(inside=False)),
+        "in a region": Intent("hazards_in", hazards(inside=True)),
+    }),
+    "count": Kind(3, False, {"in a region": Intent("count", count)}),
+    "list": Kind(3, False, {"in a region": Intent("list_in", list_in)}),
 }  # fmt: skip
-"""As in `commands.COMMANDS`."""
+"""As `commands.COMMANDS`."""

@@ -10,8 +10,9 @@ from functools import cache
 from prism_distill.scenarios.lexicon import data
 
 _POLITE = re.compile(
-    r"^(?:please|hello|hey|robot|now|okay|kindly|can you|could you|will you|would you please|would you|i need you to"
-    r"|i want you to|i would like you to|your task is to|tell me|please tell me|quick question|one question|excuse me|listen)\b ?"
+    r"^(?:please|hello|hey|robot|now|okay|kindly|can you|could you|will you|would you please|would you"
+    r"|i need you to|i want you to|i would like you to|your task is to|tell me|please tell me|quick question"
+    r"|one question|excuse me|listen)\b ?"
     r"|(?: please| thanks| thank you| help| please help me| can you help)$"
 )
 
@@ -40,4 +41,4 @@ def sentences() -> frozenset[str]:
 @cache
 def layouts() -> frozenset[str]:
     """The layout digests of reserved worlds."""
-    return frozenset(data("reserved")["layouts"])
+    return frozenset(data("reserved")["layouts"].values())

@@ -5,8 +5,19 @@ from __future__ import annotations
 import random
 
 from prism_distill.scenarios.commands import any_of_family
-from prism_distill.scenarios.drafts import Begin, Draft, Finish, call, named, names, noun_slots, target, views
-from prism_distill.scenarios.english import with_article
+from prism_distill.scenarios.drafts import (
+    Begin,
+    Draft,
+    Finish,
+    Intent,
+    Kind,
+    call,
+    named,
+    names,
+    noun_slots,
+    target,
+    views,
+)
 from prism_distill.scenarios.lexicon import categories, kinds_of, traits, wishes
 from prism_distill.scenarios.world import Place, Thing, World
 from prism_planner.domains.spine.expert.knowledge import Activity, knowledge
@@ -16,18 +27,30 @@ _DOING = {
     "eat": ("having lunch", "eating", "having dinner"), "exercise": ("exercising", "working out"),
     "meet": ("meeting my team", "having a meeting"), "watch a movie": ("watching a film", "watching tv"),
     "do laundry": ("doing laundry",), "wash": ("washing my hands",), "print": ("printing a document",),
-    "sleep": ("sleeping", "taking a nap"), "park": ("parking my car",), "play sports": ("playing basketball", "playing football"),
+    "sleep": ("sleeping", "taking a nap"), "park": ("parking my car",),
+    "play sports": ("playing basketball", "playing football"),
     "play": ("playing with the kids",), "experiment": ("testing a robot", "running experiments"),
     "repair": ("fixing my bike", "soldering"), "catch a bus": ("waiting for the bus",), "swim": ("swimming",),
     "walk a dog": ("walking my dog",), "use the bathroom": ("using the bathroom",),
 }  # fmt: skip
 FIND_FAMILIES = (
-    "safety", "tool", "electronics", "container", "robot", "lab", "cleaning", "bin", "sanitary", "food", "tableware", "machine",
+    "safety",
+    "tool",
+    "electronics",
+    "container",
+    "robot",
+    "lab",
+    "cleaning",
+    "bin",
+    "sanitary",
+    "food",
+    "tableware",
+    "machine",
     "appliance",
-)  # fmt: skip
+)
 
 
-def find_mine(family: str, group: str = "find_mine") -> Begin:
+def find_mine(family: str) -> Begin:
     """Something of the user's, with others of its kind about."""
 
     def begin(world: World, rng: random.Random) -> Finish | None:
@@ -36,21 +59,23 @@ def find_mine(family: str, group: str = "find_mine") -> Begin:
             return None
 
         def finish() -> Draft | None:
-            return _found(world, rng, [thing], f"find/my {family}", group, {}, (), mine=True)
+            return _found(world, rng, [thing], mine=True)
 
         return finish
 
     return begin
 
 
-def find_mine_with_clue(of_activity: bool) -> Begin:
+def find_mine_with_clue(*, of_activity: bool) -> Begin:
     """Lost, with a clue: what the user was doing, or where it should be."""
 
     def begin(world: World, rng: random.Random) -> Finish | None:
         places = [p for p in world.places if not p.isolated]
         rng.shuffle(places)
         for place in places:
-            options = [n for n in place.kind.has if categories()[n].family == "belonging" and world.can_add(n)]
+            options = [
+                n for n in place.kind.has if categories()[n].family == "belonging" and world.can_add(n)
+            ]
             doings = [a for a in _DOING if _does_at(knowledge().activities[a], place)]
             if not options or (of_activity and not doings):
                 continue
@@ -58,17 +83,18 @@ def find_mine_with_clue(of_activity: bool) -> Begin:
             if thing is None:
                 continue
 
-            def finish(thing: Thing = thing, place: Place = place, doings: list[str] = doings) -> Draft | None:
+            def finish(
+                thing: Thing = thing, place: Place = place, doings: list[str] = doings
+            ) -> Draft | None:
                 if of_activity:
                     activity = rng.choice(doings)
                     slots, clue = {"doing": rng.choice(_DOING[activity])}, activity
                 else:
-                    clue = rng.choice((place.word if not place.description else place.description, place.kind.name))
+                    clue = rng.choice(
+                        (place.word if not place.description else place.description, place.kind.name)
+                    )
                     slots = {"place": clue}
-                intent, group = (
-                    ("find/with activity clue", "find_mine_activity") if of_activity else ("find/with place clue", "find_mine_place")
-                )
-                return _found(world, rng, [thing], intent, group, slots, (clue,), mine=True)
+                return _found(world, rng, [thing], slots, (clue,), mine=True)
 
             return finish
         return None
@@ -76,7 +102,7 @@ def find_mine_with_clue(of_activity: bool) -> Begin:
     return begin
 
 
-def find_thing(family: str, group: str = "find_thing") -> Begin:
+def find_thing(family: str) -> Begin:
     """Any thing of a kind."""
 
     def begin(world: World, rng: random.Random) -> Finish | None:
@@ -85,7 +111,7 @@ def find_thing(family: str, group: str = "find_thing") -> Begin:
             return None
 
         def finish() -> Draft | None:
-            return _found(world, rng, world.find(thing.concept), f"find/{family}", group, {}, ())
+            return _found(world, rng, world.find(thing.concept))
 
         return finish
 
@@ -97,7 +123,15 @@ def _plant_mine(
 ) -> Thing | None:
     """The user's thing, in half of the worlds with another one that is not."""
     if not name:
-        options = sorted({n for p in world.places if not p.isolated for n in p.kind.has if _is_own(n, family) and world.can_add(n)})
+        options = sorted(
+            {
+                n
+                for p in world.places
+                if not p.isolated
+                for n in p.kind.has
+                if _is_own(n, family) and world.can_add(n)
+            }
+        )
         if not options:
             return None
         name = rng.choice(options)
@@ -121,10 +155,8 @@ def _found(
     world: World,
     rng: random.Random,
     things: list[Thing],
-    intent: str,
-    group: str,
-    slots: dict[str, str],
-    clues: tuple[str, ...],
+    slots: dict[str, str] | None = None,
+    clues: tuple[str, ...] = (),
     *,
     mine: bool = False,
 ) -> Draft | None:
@@ -140,14 +172,16 @@ def _found(
     hidden = [t for t in things if t.hidden]
     if hidden:
         evidence.append([named(hidden)])
-    if len(places) == 1 and any(t.category.concept == things[0].concept for t in places[0].things if t not in things):
+    if len(places) == 1 and any(
+        t.category.concept == things[0].concept for t in places[0].things if t not in things
+    ):
         success = [named(things)]
     else:
         success = [named([*things, *places])]
     means: dict[str, object] = {"kind": "find", "target": target(words, **more)}
     if clues:
         means["clues"] = list(clues)
-    return Draft(intent, group, {**noun_slots(words), **slots}, means, False, success, evidence, [places])
+    return Draft({**noun_slots(words), **(slots or {})}, means, success, evidence, [places])
 
 
 def _does_at(activity: Activity, place: Place) -> bool:
@@ -184,11 +218,17 @@ def affords(thing: Thing, activity: Activity) -> bool | None:
 
 
 def _plant_affording(world: World, rng: random.Random, activity: Activity, adjective: str) -> Thing | None:
-    options = sorted({
-        n for p in world.places if not p.isolated for n in p.kind.has
-        if any(o in kinds_of(categories()[n].concept) for o in activity.objects) and world.can_add(n)
-        and (not adjective or adjective in properties_of(n))
-    })  # fmt: skip
+    options = sorted(
+        {
+            n
+            for p in world.places
+            if not p.isolated
+            for n in p.kind.has
+            if any(o in kinds_of(categories()[n].concept) for o in activity.objects)
+            and world.can_add(n)
+            and (not adjective or adjective in properties_of(n))
+        }
+    )
     if not options:
         return None
     name = rng.choice(options)
@@ -216,7 +256,9 @@ def properties_of(category: str) -> set[str]:
 
 
 def _place_options(world: World, activity: Activity) -> list[Place]:
-    return [p for p in world.places if not p.isolated and any(r in kinds_of(p.concept) for r in activity.regions)]
+    return [
+        p for p in world.places if not p.isolated and any(r in kinds_of(p.concept) for r in activity.regions)
+    ]
 
 
 def _place_draft(
@@ -227,9 +269,7 @@ def _place_draft(
     bad = [t for t, ok in rated.items() if ok is not None and t not in good]
     regions: list[Place] = []
     if activity.place and not adjective:
-        # A region of the kind does, unless all that it has for the purpose is bad.
-        good_at, bad_at = set(views(good)), set(views(bad))
-        regions = [p for p in _place_options(world, activity) if p not in bad_at or p in good_at]
+        regions = free_regions(world, activity, good, bad)
     if not good and not regions:
         return None
     options: list[list[dict[str, object]]] = []
@@ -246,37 +286,45 @@ def _place_draft(
     means: dict[str, object] = {"kind": "find_place", "activity": name}
     if adjective:
         means["conditions"] = [{"property": adjective, "value": True}]
-    intent = f"find place/{adjective + ' place to ' if adjective else ''}{name}"
     slots = {"verb": rng.choice(wish.verbs) if wish.verbs else ""}
-    group = f"activity/{name}"
     if adjective:
         word = rng.choice({"shaded": ("shady", "shaded"), "comfortable": ("comfortable", "cozy")}[adjective])
-        slots, group = {**slots, "adjective": word}, "find_place_adjective"
-    return Draft(intent, group, slots, means, False, any_success=options,
-                 needs=[[*views(good), *regions]])  # fmt: skip
+        slots["adjective"] = word
+    return Draft(slots, means, any_success=options, needs=[[*views(good), *regions]])
+
+
+def free_regions(world: World, activity: Activity, good: list[Thing], bad: list[Thing]) -> list[Place]:
+    """The regions of a kind that affords an activity, save those where all that serves it best is bad."""
+    serving = [t for t in bad if any(o in kinds_of(t.concept) for o in activity.objects)]
+    good_at, bad_at = set(views(good)), set(views(serving))
+    return [p for p in _place_options(world, activity) if p not in bad_at or p in good_at]
 
 
 def _mixed(place: Place, bad: list[Thing]) -> bool:
     return any(t.place is place for t in bad)
 
 
-def article_slots(words: str, slot: str) -> dict[str, str]:
-    return {slot: words, f"a_{slot}": with_article(words)}
-
-
 _ADJECTIVES = {"shaded": ("sit", "read"), "comfortable": ("sit", "read")}
 
-SEARCHES: dict[str, tuple[float, dict[str, Begin]]] = {
-    "find mine": (7, {
-        "my belonging": find_mine("belonging"),
-        "my vehicle": find_mine("vehicle"),
-        "my animal": find_mine("animal", "find_pet"),
+SEARCHES: dict[str, Kind] = {
+    "find my": Kind(7, False, {
+        "belonging": Intent("find_mine", find_mine("belonging")),
+        "vehicle": Intent("find_mine", find_mine("vehicle")),
+        "animal": Intent("find_pet", find_mine("animal")),
     }),
-    "find with clue": (5, {"activity": find_mine_with_clue(True), "place": find_mine_with_clue(False)}),
-    "find": (5, {**{f: find_thing(f) for f in FIND_FAMILIES}, "person": find_thing("person", "find_someone")}),
-    "find place": (15, {name: find_place(name) for name in wishes()}),
-    "find place with adjective": (3, {
-        f"{adjective} place to {name}": find_place(name, adjective) for adjective, uses in _ADJECTIVES.items() for name in uses
+    "find with clue": Kind(5, False, {
+        "activity": Intent("find_mine_activity", find_mine_with_clue(of_activity=True)),
+        "place": Intent("find_mine_place", find_mine_with_clue(of_activity=False)),
+    }),
+    "find": Kind(5, False, {
+        **{family: Intent("find_thing", find_thing(family)) for family in FIND_FAMILIES},
+        "person": Intent("find_someone", find_thing("person")),
+    }),
+    "find place": Kind(15, False, {name: Intent(f"activity/{name}", find_place(name)) for name in wishes()}),
+    "find place with adjective": Kind(3, False, {
+        f"{adjective} place to {name}": Intent("find_place_adjective", find_place(name, adjective))
+        for adjective, uses in _ADJECTIVES.items()
+        for name in uses
     }),
 }  # fmt: skip
-"""As in `commands.COMMANDS`."""
+"""As `commands.COMMANDS`."""

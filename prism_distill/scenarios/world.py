@@ -23,7 +23,11 @@ from prism_distill.scenarios.lexicon import (
 NEAR_M = {"indoor": 30.0, "outdoor": 30.0, "aerial": 85.0}
 """From how far away an exploration may have covered a region."""
 COLOURS = ("red", "blue", "green", "black", "white", "grey", "yellow", "brown", "orange", "silver")
-_SINGLETON_SHARE = 0.72
+_SYNONYM_SHARE = 0.2
+_LEAST_KNOWN = 3
+"""So many regions are known at the start, where there are as many: enough to tell the scale of the scene."""
+_EXCLUSIVE = frozenset(("open", "locked"))
+"""Of these one is enough: each says something of the other."""
 _FACTS = 3
 """At most so many facts are seen at a closer look."""
 
@@ -122,6 +126,7 @@ class World:
             if not sites:
                 return None
             place = self.rng.choice(sites)
+        self.claim(place)
         return self._add(category, place, dict(truth or {}), mine)
 
     def can_add(self, category: str) -> bool:
@@ -184,12 +189,12 @@ class World:
         """Hide about these shares of what is there. The start and isolated places are known; what can be
         known at the start of the rest stays reachable except where a hidden place lies between."""
         rng = self.rng
-        count = round(regions * len(self.places))
+        count = min(round(regions * len(self.places)), len(self.places) - _LEAST_KNOWN)
         near = self.near_m * 0.8
         order = [p for p in self.places if p is not self.start and not p.isolated]
         rng.shuffle(order)
-        # Leaves of what is known first, so that chains of hidden places grow from the edge; sometimes any.
-        for place in sorted(order, key=lambda p: rng.random() < 0.8 and len(self._known_around(p)) > 1):
+        # What tasks are about first, most often, so that they need exploration.
+        for place in sorted(order, key=lambda p: p.index not in self._claimed or rng.random() < 0.3):
             if count <= 0:
                 break
             place.hidden = True
@@ -211,9 +216,7 @@ class World:
 
     def near(self, place: Place) -> list[str]:
         """The regions from which an exploration may have covered a place; mapping it included."""
-        return [
-            p.name for p in self.places if not p.isolated and math.dist(p.at, place.at) <= self.near_m
-        ]
+        return [p.name for p in self.places if not p.isolated and math.dist(p.at, place.at) <= self.near_m]
 
     def reachable(self, allowed: Callable[[Place], bool], start: Place | None = None) -> set[int]:
         """The indices of places that can be reached over allowed places, the start among them."""
@@ -249,7 +252,9 @@ class World:
         used: dict[str, str] = {}
         for i, at in enumerate(layout.points):
             if i < layout.ways:
-                kind = region_kinds()[theme.ways[0] if i < 2 or rng.random() < 0.75 else rng.choice(theme.ways)]
+                kind = region_kinds()[
+                    theme.ways[0] if i < 2 or rng.random() < 0.75 else rng.choice(theme.ways)
+                ]
             else:
                 kind = self._pick_kind(pool, used)
             used.setdefault(kind.concept, kind.name)
@@ -284,11 +289,8 @@ class World:
         rng = self.rng
         category = categories()[name]
         self._category_of.setdefault(category.concept, name)
-        draw = rng.random()
-        if draw < _SINGLETON_SHARE:
-            word = name
-        else:
-            word = rng.choice((name, *category.synonyms, *category.kinds))
+        other = (*category.synonyms, *category.kinds)
+        word = rng.choice(other) if other and rng.random() < _SYNONYM_SHARE else name
         reach = self._spacing * 0.3
         angle = rng.uniform(0, 2 * math.pi)
         away = rng.uniform(0.3, 1.0) * reach
@@ -307,23 +309,29 @@ class World:
         if thing.mine is not None or (thing.category.own and rng.random() < 0.35):
             whose = {True: "mine", False: "other", None: "plain"}[thing.mine]
             thing.description = rng.choice(looks()[whose]).format(thing=thing.category.name, colour=colour)
-        settled = [n for n in thing.category.traits if traits()[n].property in thing.truth or n in thing.shown]
+        settled = [
+            n for n in thing.category.traits if traits()[n].property in thing.truth or n in thing.shown
+        ]
         rest = [n for n in thing.category.traits if n not in settled]
         for name in (*settled, *rest):
             trait = traits()[name]
-            if name not in settled and name not in self.always:
-                if len(thing.attributes) >= _FACTS or rng.random() < 0.5:
-                    continue
+            sure = name in settled or name in self.always
+            if not sure and (len(thing.attributes) >= _FACTS or rng.random() < 0.5):
+                continue
             if not trait.property:
                 key, text = rng.choice(trait.holds)
                 if not (key == "colour" and thing.description):
                     thing.attributes[key] = self._filled(text)
                 continue
             holds = thing.truth.get(trait.property)
+            if holds is None and trait.property in _EXCLUSIVE and _EXCLUSIVE & thing.truth.keys():
+                continue
             if holds is None:
                 holds = rng.random() < defaults.get(trait.property, 0.5)
             # Two facts under one name would hide each other.
-            free = [pair for pair in (trait.holds if holds else trait.lacks) if pair[0] not in thing.attributes]
+            free = [
+                pair for pair in (trait.holds if holds else trait.lacks) if pair[0] not in thing.attributes
+            ]
             if free:
                 key, text = rng.choice(free)
                 thing.attributes[key] = self._filled(text)
@@ -334,17 +342,16 @@ class World:
             return text
         rng = self.rng
         return text.format(
-            n=rng.randint(2, 9), year=rng.randint(2015, 2024), hours=f"{rng.randint(8, 18)}:{rng.choice((0, 15, 30, 45)):02d}"
+            n=rng.randint(2, 9),
+            year=rng.randint(2015, 2024),
+            hours=f"{rng.randint(8, 18)}:{rng.choice((0, 15, 30, 45)):02d}",
         )
-
-    def _known_around(self, place: Place) -> list[int]:
-        return [i for i in self._adjacent[place.index] if not self.places[i].hidden]
 
     def _all_found(self, radius: float) -> bool:
         """Whether exploring with this radius, again and again, finds and reaches all connected places."""
         found = {p.index for p in self.places if not p.hidden}
         while True:
-            seen = self.reachable(lambda p: p.index in found)
+            seen = self.reachable(lambda p, found=found: p.index in found)  # type: ignore[misc]
             more = {
                 p.index
                 for p in self.places
