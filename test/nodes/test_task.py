@@ -121,26 +121,28 @@ def test_time_that_is_up_cancels(client: TaskClient, odometry: list[Odometry], p
     probe.wait_until(lambda: speed(odometry) < _STANDING, 5, "a standing robot")
 
 
-def test_a_second_task_is_rejected_while_one_runs(client: TaskClient, domain_id: int, probe: Any) -> None:
-    statuses = probe.listen(PlannerStatus, "planner_status", LATCHED)
-    client.run("Go to road 1", timeout_s=60)
-    worker = threading.Thread(target=lambda: client.run("Go to road 4", timeout_s=60))
-    worker.start()
-    executing = PlannerStatus.EXECUTING
-    probe.wait_until(lambda: statuses and statuses[-1].state == executing, 10, "an executing planner")
-    with TaskClient(domain_id=domain_id) as other:
-        assert other.run("Go to road 2", timeout_s=10).outcome is TaskOutcome.BUSY
-    answer = probe.call(MakePlan, "make_plan", MakePlan.Request(task="Go to road 2"))
-    assert answer.code == MakePlan.Response.BUSY
-    answer = probe.call(SetModel, "set_model", SetModel.Request(model="expert"))
-    assert answer.code == SetModel.Response.BUSY
-    skills = probe.action(ExecuteSkill, "execute_skill")
-    handle = probe.send(skills, ExecuteSkill.Goal(skill="goto", target="road_1"))
-    assert not handle.accepted
-    client.cancel()
-    worker.join(10)
-    probe.wait_until(lambda: statuses[-1].state == PlannerStatus.IDLE, 5, "an idle planner")
-    assert statuses[-1].last_error_code == ExecuteTask.Result.CANCELLED
+def test_a_second_task_is_rejected_while_one_runs(new_stack: Any, domain_id: int, probe: Any) -> None:
+    statuses = probe.listen(PlannerStatus, "slow/planner_status", LATCHED)
+    robot = {"domain_id": domain_id, "namespace": "slow"}
+    with new_stack(speed=1.0, namespace="slow") as stack, TaskClient(**robot) as client:
+        stack.wait_ready(60)
+        worker = threading.Thread(target=lambda: client.run("Go to road 4", timeout_s=60))
+        worker.start()
+        executing = PlannerStatus.EXECUTING
+        probe.wait_until(lambda: statuses and statuses[-1].state == executing, 20, "an executing planner")
+        with TaskClient(**robot) as other:
+            assert other.run("Go to road 2", timeout_s=10).outcome is TaskOutcome.BUSY
+        answer = probe.call(MakePlan, "slow/make_plan", MakePlan.Request(task="Go to road 2"))
+        assert answer.code == MakePlan.Response.BUSY
+        answer = probe.call(SetModel, "slow/set_model", SetModel.Request(model="expert"))
+        assert answer.code == SetModel.Response.BUSY
+        skills = probe.action(ExecuteSkill, "slow/execute_skill")
+        handle = probe.send(skills, ExecuteSkill.Goal(skill="goto", target="road_1"))
+        assert not handle.accepted
+        client.cancel()
+        worker.join(10)
+        probe.wait_until(lambda: statuses[-1].state == PlannerStatus.IDLE, 5, "an idle planner")
+        assert statuses[-1].last_error_code == ExecuteTask.Result.CANCELLED
 
 
 def test_a_safety_refusal_reaches_planner_and_user(client: TaskClient, probe: Any) -> None:
