@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from prism_planner.cli.errors import CommandError
 
@@ -21,13 +18,6 @@ STYLE_HELP = (
     "How to talk to the model: source (instructions and examples) or distilled (as short as possible). "
     "Default: source for openai:NAME, distilled otherwise."
 )
-
-MaskOption = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0, max=1.0, help="Hide this fraction of what is known at the start. Default: the scenario's."
-    ),
-]
 
 
 class StyleChoice(str, Enum):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism_planner.cli.choices import MODEL_HELP, MaskOption
+from prism_planner.cli.choices import MODEL_HELP
 from prism_planner.cli.errors import CommandError
+from prism_planner.cli.options import MaskOption
 
 if TYPE_CHECKING:
     from rich.console import Console

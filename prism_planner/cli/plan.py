@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_planner.cli.choices import MODEL_HELP, STYLE_HELP, MaskOption, StyleChoice
+from prism_planner.cli.choices import MODEL_HELP, STYLE_HELP, StyleChoice
 from prism_planner.cli.errors import FAILED, CommandError
+from prism_planner.cli.options import MaskOption
 
 if TYPE_CHECKING:
     from prism_planner.worlds.observation import GraphObservation
