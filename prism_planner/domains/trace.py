@@ -141,6 +141,6 @@ class PlanTrace(_Record):
 def _is_outcome(line: str) -> bool:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(record, dict) and "status" in record

@@ -53,7 +53,12 @@ class Source(_Entry):
 
 
 class BaseEntry(_Entry):
-    """A base model. run_as: requantise to this when first loaded, when another kernel is faster."""
+    """A base model.
+
+    context_length: tokens of prompt and answer that it is loaded with. chat_template: its family, for the
+    reader only; the one in the GGUF is applied. run_as: requantise to this when first loaded, when
+    another kernel is faster.
+    """
 
     description: str
     source: Source
@@ -171,12 +176,12 @@ def load_model(name: str, **options: Any) -> LanguageModel:
         return _llama(Path(name).expanduser(), options)
     registry = read_registry()
     if name in registry.bases:
-        return _llama(_base_file(registry.bases[name]), {"name": name, **options})
+        return _llama_base(registry.bases[name], {"name": name, **options})
     adapter = _adapter(registry, name)
     file = _source_file(adapter.source)
     _check_digest(file, adapter.sha256)
     options = {"name": name, "adapter": file, "adapter_scale": adapter.scale, **options}
-    return _llama(_base_file(registry.bases[adapter.base]), options)
+    return _llama_base(registry.bases[adapter.base], options)
 
 
 def verify(name: str) -> Verification:
@@ -229,6 +234,10 @@ def _adapter(registry: Registry, name: str) -> AdapterEntry:
     return registry.adapters[name]
 
 
+def _llama_base(base: BaseEntry, options: dict[str, Any]) -> LanguageModel:
+    return _llama(_base_file(base), {"context_length": base.context_length, **options})
+
+
 def _llama(path: Path, options: dict[str, Any]) -> LanguageModel:
     try:
         from prism_planner.language.llama import LlamaModel
@@ -255,7 +264,10 @@ def _source_file(source: Source) -> Path:
         return registry_path().parent / source.path.expanduser()
     assert source.package is not None and source.file is not None
     # Found without importing it: the package may need others to be imported.
-    spec = importlib.util.find_spec(source.package)
+    try:
+        spec = importlib.util.find_spec(source.package)
+    except (ImportError, ValueError):  # of the package that contains it
+        spec = None
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (file := Path(folder) / source.file).is_file():
             return file

@@ -80,6 +80,7 @@ def test_blank_lines_are_ignored_and_a_killed_run_is_read(tmp_path):
         ('{HEADER}\n{"observation": {}, "plan": null}', "line 2, raw: Field required"),
         ('{HEADER}\n{"status": "won"}', "line 2, status"),
         ("{HEADER}\n[1]", "line 2, record"),
+        ("{HEADER}\n" + "[" * 100_000, "line 2, record: Invalid JSON"),
         ('{HEADER}\n{"observation": {}, "raw"', "line 2, record: Invalid JSON"),
         ('{HEADER}\n{"status": "succeeded"}\n\n{"status": "aborted"}', "line 4: nothing may follow"),
         ('{HEADER}\n{"observation": {}, "raw": "", "plan": null, "mood": 1}', "line 2, mood"),

