@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+import uuid
 from typing import Any
 
-from action_msgs.msg import GoalStatus
+from action_msgs.msg import GoalInfo, GoalStatus
+from action_msgs.srv import CancelGoal
 from rclpy.action import ActionClient
 from rclpy.node import Node
 
@@ -29,6 +31,7 @@ class SkillClient:
 
     def __init__(self, node: Node, *, server_timeout_s: float, silence_s: float) -> None:
         self._client = ActionClient(node, ExecuteSkill, "execute_skill")
+        self._cancels = node.create_client(CancelGoal, "execute_skill/_action/cancel_goal")
         self._name = node.resolve_service_name("execute_skill")
         self._server_timeout = server_timeout_s
         self._silence = silence_s
@@ -46,11 +49,9 @@ class SkillClient:
                 return _cancelled(skill)
             if self._client.server_is_ready():
                 handle = self._send(goal, cancel)
-                if handle is None:
-                    return _cancelled(skill) if cancel.cancelled else self._gone(skill, "did not take")
-                if handle.accepted:
+                if handle is not None and handle.accepted:
                     return self._follow(skill, handle, cancel)
-                problem = "is busy with another skill"
+                problem = "does not answer" if handle is None else "is busy with another skill"
             else:
                 problem = "is missing; start skill_server"
             if time.monotonic() >= deadline:
@@ -62,12 +63,18 @@ class SkillClient:
         self._client.destroy()
 
     def _send(self, goal: ExecuteSkill.Goal, cancel: CancelToken) -> Any:
-        """The goal handle; None when the server did not answer, or `cancel` was set."""
+        """The goal handle; None when the server did not answer, or `cancel` was set.
+
+        A server that has just been started may be known before its answers can arrive.
+        """
         self._heard = time.monotonic()
-        sent = self._client.send_goal_async(goal, feedback_callback=self._on_feedback)
+        info = GoalInfo()
+        info.goal_id.uuid = list(uuid.uuid4().bytes)
+        sent = self._client.send_goal_async(goal, feedback_callback=self._on_feedback, goal_uuid=info.goal_id)
         if wait_for(sent, timeout_s=_ACCEPT_TIMEOUT_S, cancel=cancel) is Waited.DONE:
             return sent.result()
-        # A goal that is accepted after we turned away must not drive the robot.
+        # A goal whose answer is lost, or comes after we turned away, must not drive the robot.
+        self._cancels.call_async(CancelGoal.Request(goal_info=info))
         sent.add_done_callback(_cancel_late)
         return None
 
