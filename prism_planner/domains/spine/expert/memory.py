@@ -48,7 +48,7 @@ class Memory:
         self.steps += 1
         target = last.object if isinstance(last, Inspect) else last.region
         deed = next(filter(None, (_deed(text, observation) for text in observation.feedback)), None)
-        if deed is None and (observation.delta or not observation.feedback):
+        if deed is None and _there(target, observation) and (observation.delta or not observation.feedback):
             radius = last.radius if isinstance(last, ExploreRegion) else 0.0
             deed = Deed(last.action, target, radius, len(observation.delta.add_nodes))
         if deed is not None:
@@ -109,6 +109,15 @@ _VERBS = {
     "arrived at": "goto",
     "already at": "goto",
 }
+
+
+def _there(target: str, observation: SpineObservation) -> bool:
+    """Whether the robot is where the target is: one that was stopped on the way also sees changes."""
+    graph = observation.graph
+    if target not in graph:
+        return False
+    is_region = graph.node(target).kind == "region"
+    return graph.robot_location in ([target] if is_region else graph.seen_from(target))
 
 
 def _deed(text: str, observation: SpineObservation) -> Deed | None:
