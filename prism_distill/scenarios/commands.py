@@ -14,13 +14,13 @@ from prism_distill.scenarios.drafts import (
     Finish,
     Intent,
     Kind,
-    call,
     names,
     noun_slots,
     target,
     views,
 )
 from prism_distill.scenarios.lexicon import categories, traits
+from prism_distill.scenarios.targets import any_of_family, call, call_region, meant, some_region
 from prism_distill.scenarios.world import Place, Thing, World
 
 GOTO_FAMILIES = (
@@ -65,28 +65,11 @@ _CENTRAL = 0.5
 """Which share of the regions is its middle."""
 
 
-def any_of_family(world: World, rng: random.Random, families: tuple[str, ...]) -> Thing | None:
-    """Plant something of one of these families, whatever belongs here."""
-    options = {
-        name: place
-        for place in world.places
-        if not place.isolated
-        for name in place.kind.has
-        if categories()[name].family in families and world.can_add(name)
-    }
-    return world.plant(rng.choice(sorted(options))) if options else None
-
-
-def meant(world: World, concept: str) -> tuple[list[Thing], list[Place]]:
-    """The things and the regions that a word for this concept may mean; isolated regions are left out."""
-    return world.find(concept), [p for p in world.find_places(concept) if not p.isolated]
-
-
 def goto_region(world: World, rng: random.Random) -> Finish | None:
-    place = _some_region(world, rng)
+    place = some_region(world, rng)
 
     def finish() -> Draft | None:
-        words = _call_region(place, rng)
+        words = call_region(place, rng)
         things, places = meant(world, place.concept)
         goals = [*places, *views(things)]
         if world.start in goals:
@@ -97,7 +80,7 @@ def goto_region(world: World, rng: random.Random) -> Finish | None:
 
 
 def goto_numbered(world: World, rng: random.Random) -> Finish | None:
-    place = _some_region(world, rng)
+    place = some_region(world, rng)
 
     def finish() -> Draft | None:
         if place is world.start:
@@ -130,10 +113,10 @@ def goto_family(family: str) -> Begin:
 
 
 def map_region(world: World, rng: random.Random) -> Finish | None:
-    place = _some_region(world, rng)
+    place = some_region(world, rng)
 
     def finish() -> Draft:
-        words = _call_region(place, rng)
+        words = call_region(place, rng)
         things, places = meant(world, place.concept)
         goals = [*places, *views(things)]
         return Draft(noun_slots(words), _plain("map", words), [{"mapped": names(goals)}], needs=[goals])
@@ -142,7 +125,7 @@ def map_region(world: World, rng: random.Random) -> Finish | None:
 
 
 def map_numbered(world: World, rng: random.Random) -> Finish | None:
-    place = _some_region(world, rng)
+    place = some_region(world, rng)
 
     def finish() -> Draft:
         words = place.name if rng.random() < 0.5 else place.name.replace("_", " ")
@@ -184,10 +167,10 @@ def explore_here(world: World, rng: random.Random) -> Finish | None:  # noqa: AR
 
 def explore_region(*, radius: bool) -> Begin:
     def begin(world: World, rng: random.Random) -> Finish | None:
-        place = _some_region(world, rng)
+        place = some_region(world, rng)
 
         def finish() -> Draft:
-            words = _call_region(place, rng)
+            words = call_region(place, rng)
             things, places = meant(world, place.concept)
             goals = [*places, *views(things)]
             slots, means = noun_slots(words), _plain("explore", words)
@@ -287,7 +270,7 @@ def sequence(*deeds: str, home: bool = False, ordered: bool = True) -> Begin:
         picks: list[Place | Thing] = []
         for deed in deeds:
             of_thing = deed == "inspect" or (deed == "goto" and rng.random() < 0.4)
-            pick = any_of_family(world, rng, INSPECT_FAMILIES) if of_thing else _some_region(world, rng)
+            pick = any_of_family(world, rng, INSPECT_FAMILIES) if of_thing else some_region(world, rng)
             if pick is None or pick.concept in {p.concept for p in picks}:
                 return None
             picks.append(pick)
@@ -327,7 +310,7 @@ def sequence(*deeds: str, home: bool = False, ordered: bool = True) -> Begin:
 
 
 def _step(world: World, deed: str, pick: Place | Thing, rng: random.Random) -> Step:
-    words = _call_region(pick, rng) if isinstance(pick, Place) else call(pick.category, pick, rng)
+    words = call_region(pick, rng) if isinstance(pick, Place) else call(pick.category, pick, rng)
     things, places = meant(world, pick.concept)
     if deed == "inspect":
         return words, _plain("inspect", words), {"inspected": names(things)}, views(things)
@@ -404,16 +387,6 @@ def land(world: World, rng: random.Random) -> Finish | None:  # noqa: ARG001 - o
         return Draft({}, {"kind": "home", "land": True}, [{"ended_at": names(sites)}], needs=[sites])
 
     return finish
-
-
-def _some_region(world: World, rng: random.Random) -> Place:
-    return world.claim(rng.choice([p for p in world.places if not p.isolated]))
-
-
-def _call_region(place: Place, rng: random.Random) -> str:
-    """A word for a region: most often the one that its name or its description has."""
-    said = place.description or place.word
-    return said if rng.random() < 0.7 else rng.choice(place.kind.words)
 
 
 def _explored(world: World, goals: list[Place]) -> Criterion:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prism_distill.scenarios.english import plural, with_article
-from prism_distill.scenarios.lexicon import Category
 from prism_distill.scenarios.world import Place, Thing, World
 
 Criterion = dict[str, Any]
@@ -66,13 +65,6 @@ def target(words: str, **more: Any) -> dict[str, Any]:
     return {"words": words, **more}
 
 
-def call(category: Category, thing: Thing, rng: random.Random) -> str:
-    """A word for a thing: most often the one that its name has."""
-    if thing.word in category.words and rng.random() < 0.6:
-        return thing.word
-    return category.name if rng.random() < 0.6 else rng.choice(category.words)
-
-
 def names(nodes: Iterable[Place | Thing]) -> list[str]:
     """Names without repetition, in order."""
     return list(dict.fromkeys(node.name for node in nodes))
@@ -86,3 +78,18 @@ def named(nodes: Iterable[Place | Thing]) -> Criterion:
     """The answer contains the name of one of these nodes."""
     words = "|".join(re.escape(name).replace("_", "[ _]") for name in names(nodes))
     return {"answer_matches": rf"(?i)\b(?:{words})(?!\d)"}
+
+
+def seen_one(draft: Draft, things: list[Thing]) -> None:
+    """Evidence for yes: one of them was looked for, looked at, or named although it was hidden."""
+    hidden = [t for t in things if t.hidden]
+    draft.any_success = [[{"inspected": names(things)}], [{"mapped": names(views(things))}]]
+    if hidden:
+        draft.any_success.append([named(hidden)])
+    draft.needs = [views(things)]
+
+
+def looked_at_all(world: World, draft: Draft, places: list[Place]) -> None:
+    """Evidence for no: every place was mapped, or explored from near by."""
+    draft.success = [{"mapped": world.near(place)} for place in places]
+    draft.needs = [[place] for place in places]

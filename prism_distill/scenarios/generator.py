@@ -18,17 +18,19 @@ from prism_distill.scenarios.commands import COMMANDS
 from prism_distill.scenarios.drafts import Draft, Finish, Kind
 from prism_distill.scenarios.layout import make_layout
 from prism_distill.scenarios.lexicon import Theme, themes
+from prism_distill.scenarios.passage import PASSAGE_KINDS
 from prism_distill.scenarios.phrasing import say
 from prism_distill.scenarios.questions import QUESTIONS
 from prism_distill.scenarios.searches import SEARCHES
 from prism_distill.scenarios.splits import Split, number, split_of_world
-from prism_distill.scenarios.world import World
+from prism_distill.scenarios.states import STATE_KINDS
+from prism_distill.scenarios.world import MAX_NODES, World
 from prism_planner.worlds.envelope import SCENARIO_FORMAT
 from prism_planner.worlds.spine_scenario import SpineScenario
 
 Platform = Literal["ugv", "uav"]
 
-MIN_NODES, MAX_NODES = 5, 60
+MIN_NODES = 5
 _COMMON_NODES = 18
 _REGION_SHARE = (0.3, 0.5)
 _LEAST_REGIONS, _MOST_REGIONS = 3, 22
@@ -46,7 +48,7 @@ _DEFAULTS = {
 }
 """How likely a property holds of a thing that no task is about."""
 
-KINDS: dict[str, Kind] = {**COMMANDS, **SEARCHES, **QUESTIONS}
+KINDS: dict[str, Kind] = {**COMMANDS, **SEARCHES, **STATE_KINDS, **PASSAGE_KINDS, **QUESTIONS}
 
 
 def generate(
@@ -71,7 +73,7 @@ def generate(
         kind = _theme(rng, theme, platform)
         nodes = size or _size(rng)
         world = _world(kind, nodes, split, rng)
-        drafts = _populate(world, nodes, tasks or rng.randint(*_TASKS), rng)
+        drafts = _populate(world, tasks or rng.randint(*_TASKS), rng)
         built = _tasks(drafts, world, split, rng)
         if built:
             return SpineScenario.model_validate(_scenario(world, built, f"{split}-{seed}"))
@@ -168,19 +170,18 @@ def _world(theme: Theme, nodes: int, split: Split, rng: random.Random) -> World:
     """A world whose layout belongs to the split, without objects."""
     regions = min(_MOST_REGIONS, max(_LEAST_REGIONS, round(nodes * rng.uniform(*_REGION_SHARE))))
     while True:
-        world = World(theme, make_layout(regions, theme.setting, rng), rng)
+        world = World(theme, make_layout(regions, theme.setting, rng), rng, nodes=nodes)
         digest = reserved.layout_digest((p.name for p in world.places), _edges(world))
         if split_of_world(digest) == split and digest not in reserved.layouts():
             return world
         regions = min(_MOST_REGIONS, max(_LEAST_REGIONS, regions + rng.choice((-1, 0, 0, 1))))
 
 
-def _populate(world: World, nodes: int, wanted: int, rng: random.Random) -> list[tuple[Kind, str, Draft]]:
+def _populate(world: World, wanted: int, rng: random.Random) -> list[tuple[Kind, str, Draft]]:
     """Fill a world, and draft tasks that fit it: kind, group of phrasings, draft."""
-    room = max(1, nodes - len(world.places))
     begun: list[tuple[Kind, str, Finish]] = []
     for kind in rng.choices(list(KINDS.values()), [kind.weight for kind in KINDS.values()], k=4 * wanted):
-        if len(begun) > wanted or len(world.things) >= room:
+        if len(begun) > wanted or len(world.things) >= world.room:
             break
         for name in rng.sample(list(kind.intents), min(_ATTEMPTS, len(kind.intents))):
             intent = kind.intents[name]
@@ -188,7 +189,7 @@ def _populate(world: World, nodes: int, wanted: int, rng: random.Random) -> list
             if finish is not None:
                 begun.append((kind, intent.group, finish))
                 break
-    world.fill(room)
+    world.fill()
     world.describe(_DEFAULTS)
     exploring = rng.random() < _EXPLORING_SHARE
     world.hide(rng.uniform(0.2, 0.6) if exploring else 0.0, rng.uniform(0.2, 0.8))

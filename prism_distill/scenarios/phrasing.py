@@ -50,8 +50,8 @@ def phrasings(group: str, split: Split | None = None) -> tuple[Phrasing, ...]:
         ]
         return (*(phrasings("find_place", split) if wish.verbs else ()), *needs)
     table = data("phrasings")[group]
-    texts = [f"{mood} {text}" for mood in MOODS for text in table.get(mood, ())]
-    return tuple(_phrasing(*entry.split(" ", 1)) for entry in _part(texts, split))  # type: ignore[arg-type]
+    found = [_phrasing(mood, text) for mood in MOODS for text in table.get(mood, ())]
+    return tuple(p for p in found if split is None or p.text in _divided()[group][split])
 
 
 @cache
@@ -67,6 +67,7 @@ def say(group: str, slots: dict[str, str], split: Split, rng: random.Random) -> 
     text = re.sub(r" ([?,.;])", r"\1", text)
     if rng.random() < _WRAPPED_SHARE:
         text = rng.choice(wrappers(phrasing.mood, split)).format(s=text)
+    text = re.sub(r"([?.])\.", r"\1", text)
     text = text[0].upper() + text[1:]
     text = re.sub(r"(?<=[.?] )[a-z]", lambda match: match.group().upper(), text)
     if text[-1] not in "?." and (phrasing.mood == "say" or rng.random() > _UNPUNCTUATED_SHARE):
@@ -74,6 +75,22 @@ def say(group: str, slots: dict[str, str], split: Split, rng: random.Random) -> 
     if rng.random() < _LOWER_SHARE:
         text = text.lower()
     return text, phrasing
+
+
+@cache
+def _divided() -> dict[str, dict[Split, tuple[str, ...]]]:
+    """The texts of all groups by split; what two groups have in common is in the same split in both."""
+    settled: dict[str, Split] = {}
+    found = {}
+    for group, table in data("phrasings").items():
+        if group == "wrappers":
+            continue
+        texts = list(dict.fromkeys(text.removeprefix("~") for mood in MOODS for text in table.get(mood, ())))
+        known = {t: settled[v] for t in texts for v in _phrasing("do", t).variants() if v in settled}
+        found[group] = split_phrasings(texts, known)
+        for split, part in found[group].items():
+            settled.update((variant, split) for text in part for variant in _phrasing("do", text).variants())
+    return found
 
 
 def _part(texts: list[str], split: Split | None) -> list[str]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 
-from prism_distill.scenarios.commands import any_of_family
 from prism_distill.scenarios.drafts import (
     Begin,
     Draft,
     Finish,
     Intent,
     Kind,
-    call,
     named,
     names,
     noun_slots,
@@ -19,6 +17,7 @@ from prism_distill.scenarios.drafts import (
     views,
 )
 from prism_distill.scenarios.lexicon import categories, kinds_of, traits, wishes
+from prism_distill.scenarios.targets import any_of_family, call
 from prism_distill.scenarios.world import Place, Thing, World
 from prism_planner.domains.spine.expert.knowledge import Activity, knowledge
 
@@ -196,6 +195,8 @@ def find_place(name: str, adjective: str = "") -> Begin:
     activity = knowledge().activities[name]
 
     def begin(world: World, rng: random.Random) -> Finish | None:
+        if adjective == "shaded" and world.indoor:
+            return None
         good = _plant_affording(world, rng, activity, adjective)
         if good is None and not (activity.place and not adjective and _place_options(world, activity)):
             return None

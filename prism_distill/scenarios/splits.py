@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 Split = Literal["train", "validation", "test"]
@@ -13,7 +13,7 @@ _WORLD_SHARES: Final = {"train": 0.8, "validation": 0.1, "test": 0.1}
 _HELD_OUT_SHARE: Final = 8
 """One phrasing in so many is held out for validation, and one for test."""
 _FEWEST: Final = 4
-"""Of fewer phrasings none is held out."""
+"""Of fewer phrasings none are held out."""
 
 
 def number(text: str) -> int:
@@ -31,14 +31,24 @@ def split_of_world(digest: str) -> Split:
     return "test"
 
 
-def split_phrasings(phrasings: Sequence[str]) -> dict[Split, tuple[str, ...]]:
-    """Which phrasings of one list belong where. Every split gets some: a short list is used by all."""
+def split_phrasings(
+    phrasings: Sequence[str], settled: Mapping[str, Split] | None = None
+) -> dict[Split, tuple[str, ...]]:
+    """Which phrasings of one list belong where. Every split gets some, but of a short list all
+    are for training.
+
+    settled: where phrasings belong that occur in another list as well.
+    """
     if len(phrasings) < _FEWEST:
-        return {split: tuple(phrasings) for split in SPLITS}
+        return {"train": tuple(phrasings), "validation": (), "test": ()}
+    parts: dict[Split, list[str]] = {split: [] for split in SPLITS}
     ranked = sorted(phrasings, key=lambda text: number(f"phrasing:{text}"))
     held = -(-len(ranked) // _HELD_OUT_SHARE)
-    return {
-        "test": tuple(ranked[:held]),
-        "validation": tuple(ranked[held : 2 * held]),
-        "train": tuple(ranked[2 * held :]),
-    }
+    for text in ranked:
+        if settled is not None and text in settled:
+            parts[settled[text]].append(text)
+    for text in ranked:
+        if settled is None or text not in settled:
+            split: Split = next((s for s in ("test", "validation") if len(parts[s]) < held), "train")
+            parts[split].append(text)
+    return {split: tuple(texts) for split, texts in parts.items()}

@@ -20,6 +20,7 @@ from prism_distill.scenarios.lexicon import (
     traits,
 )
 
+MAX_NODES = 60
 NEAR_M = {"indoor": 30.0, "outdoor": 30.0, "aerial": 85.0}
 """From how far away an exploration may have covered a region."""
 COLOURS = ("red", "blue", "green", "black", "white", "grey", "yellow", "brown", "orange", "silver")
@@ -80,8 +81,10 @@ class World:
     and `hide` what is known at the start. Then everything that tasks ask about is settled.
     """
 
-    def __init__(self, theme: Theme, layout: Layout, rng: random.Random) -> None:
+    def __init__(self, theme: Theme, layout: Layout, rng: random.Random, *, nodes: int = MAX_NODES) -> None:
+        """nodes: how many regions and objects there may be."""
         self.theme = theme
+        self.room = max(1, nodes - len(layout.points))
         self.rng = rng
         self.places: list[Place] = []
         self.things: list[Thing] = []
@@ -103,6 +106,10 @@ class World:
             self._adjacent[a].append(b)
             self._adjacent[b].append(a)
         self.start = rng.choice(self.places)
+
+    @property
+    def indoor(self) -> bool:
+        return self.theme.setting == "indoor"
 
     # Planting
 
@@ -131,6 +138,8 @@ class World:
 
     def can_add(self, category: str) -> bool:
         concept = categories()[category].concept
+        if len(self.things) >= self.room:
+            return False
         return concept not in self.closed and self._category_of.get(concept, category) == category
 
     def close(self, *categories_: str) -> None:
@@ -163,9 +172,9 @@ class World:
 
     # Completion
 
-    def fill(self, count: int) -> None:
-        """Add clutter until there are `count` objects, or no room for more."""
-        rng = self.rng
+    def fill(self) -> None:
+        """Add clutter until there is no room for more."""
+        rng, count = self.rng, self.room
         places = [p for p in self.places if not p.isolated]
         tries = 0
         while len(self.things) < count and tries < 4 * count:
@@ -259,9 +268,9 @@ class World:
                 kind = self._pick_kind(pool, used)
             used.setdefault(kind.concept, kind.name)
             word = kind.name if rng.random() < 0.7 or not kind.synonyms else rng.choice(kind.synonyms)
-            words = {p.word for p in self.places if p.kind is kind}
-            if words and rng.random() < 0.9:
-                word = next(iter(words))
+            same = [p.word for p in self.places if p.kind is kind and not p.description]
+            if same and rng.random() < 0.9:
+                word = same[0]
             description = ""
             if i >= layout.ways and rng.random() < 0.07:
                 description = word
@@ -278,7 +287,8 @@ class World:
             if name in used.values() and (not theme.regions[name] or rng.random() < 0.4):
                 continue
             return kind
-        return region_kinds()[next(n for n, many in theme.regions.items() if many)]
+        fitting = [n for n in pool if used.get(region_kinds()[n].concept, n) == n]
+        return region_kinds()[rng.choice(fitting)]
 
     def _name(self, word: str) -> str:
         stem = word.replace(" ", "_").replace("-", "_").replace("'", "")
@@ -315,6 +325,8 @@ class World:
         rest = [n for n in thing.category.traits if n not in settled]
         for name in (*settled, *rest):
             trait = traits()[name]
+            if trait.property == "shaded" and self.indoor:
+                continue
             sure = name in settled or name in self.always
             if not sure and (len(thing.attributes) >= _FACTS or rng.random() < 0.5):
                 continue
