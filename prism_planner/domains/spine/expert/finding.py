@@ -68,7 +68,8 @@ class Finding(Groundwork):
         activity = self._knowledge.activities[intent.activity]
         name = self._afford(activity, (), intent.near)
         verb = activity.verbs[0]
-        if name is None:
+        # A place of the right kind is no free space where only things of a kind offer it.
+        if name is None or (self._view.is_region(name) and not activity.place):
             seen = [n for n in self._view.graph.objects if self._view.rank(n, activity.objects) is not None]
             why = f": {shown(seen)} {'are' if len(seen) > 1 else 'is'} taken" if seen else ""
             return Report(
