@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import random
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -119,22 +116,6 @@ class Probe:
     def _spin(self) -> None:
         with contextlib.suppress(ExternalShutdownException):
             self.executor.spin()
-
-
-@pytest.fixture(scope="module")
-def domain_id() -> Iterator[int]:
-    """A ROS domain that no other test on this machine has."""
-    numbers = list(range(1, 100))
-    random.shuffle(numbers)
-    for number in numbers:
-        with open(Path(tempfile.gettempdir()) / f"prism-test-domain-{number}", "w") as lock:  # noqa: PTH123
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue
-            yield number
-            return
-    pytest.fail("all ROS domains are taken")
 
 
 @pytest.fixture(scope="module")
