@@ -61,10 +61,11 @@ def evaluate(
     from prism_planner.cli.show import console
     from prism_planner.domains.registry import load_domain
     from prism_planner.evaluation.episode import EpisodeOptions, default_style
-    from prism_planner.evaluation.evaluate import EvaluationConfig, scenario_files
+    from prism_planner.evaluation.evaluate import EvaluationConfig
     from prism_planner.evaluation.report import as_json, as_table
     from prism_planner.evaluation.store import EpisodeStore
     from prism_planner.worlds.envelope import Mask
+    from prism_planner.worlds.scenario import scenario_files
 
     load_domain(domain)  # before its scenarios are missed
     paths = [*(scenarios or ()), *(more or ())] or [shipped_scenarios() / domain]

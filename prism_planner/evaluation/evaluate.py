@@ -58,19 +58,6 @@ class _Job:
     options: EpisodeOptions
 
 
-def scenario_files(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The files among `paths`, and all YAML files below the directories, in a fixed order, once each."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        inside = (
-            sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
-        )
-        if not inside:
-            raise EvaluationError(f"{path}: no *.yaml scenario in this directory; give a file or another one")
-        found.update(dict.fromkeys(inside))
-    return tuple(found)
-
-
 def evaluate(
     config: EvaluationConfig,
     *,

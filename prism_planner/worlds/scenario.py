@@ -27,6 +27,7 @@ __all__ = [
     "load_scenario",
     "load_scenarios",
     "register_scenario",
+    "scenario_files",
 ]
 
 MAX_REPORTED = 12
@@ -81,26 +82,38 @@ def load_scenario(path: str | Path) -> Scenario:
 
 
 def load_scenarios(paths: Iterable[str | Path]) -> list[Scenario]:
-    """Read files, and all `*.yaml` and `*.yml` below directories in sorted order.
+    """Read files, and all scenarios below directories, in the order of `scenario_files`.
 
     Raises ScenarioError also when a directory holds no scenario, or two scenarios have the same
     name, since results are kept by name.
     """
     scenarios: list[Scenario] = []
     origin: dict[str, Path] = {}
-    for path in map(Path, paths):
-        files = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
-        if not files:
-            raise ScenarioError(path, [" no *.yaml scenario in this directory; give a file or another one"])
-        for file in files:
-            scenario = load_scenario(file)
-            other = origin.setdefault(scenario.name, file)
-            if other.resolve() != file.resolve():
-                raise ScenarioError(
-                    file, [f" name: {scenario.name!r} is already the name of {other}; choose another"]
-                )
-            scenarios.append(scenario)
+    for file in scenario_files(map(Path, paths)):
+        scenario = load_scenario(file)
+        if (other := origin.setdefault(scenario.name, file)) != file:
+            raise ScenarioError(
+                file, [f" name: {scenario.name!r} is already the name of {other}; choose another"]
+            )
+        scenarios.append(scenario)
     return scenarios
+
+
+def scenario_files(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The files among `paths`, and all YAML files below the directories, in a fixed order, once each.
+
+    Raises ScenarioError for a directory without any.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        inside = (
+            sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
+        )
+        if not inside:
+            raise ScenarioError(path, [" no *.yaml scenario in this directory; give a file or another one"])
+        for file in inside:
+            found.setdefault(file.resolve(), file)
+    return tuple(found.values())
 
 
 def _from_task_file(path: Path) -> SpineScenario:

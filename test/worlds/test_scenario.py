@@ -162,6 +162,8 @@ def test_directories_are_read_in_order_and_names_are_unique(tmp_path: Path) -> N
     (tmp_path / "deep" / "a.yaml").write_text(CAMPUS.replace("name: campus", "name: third"))
     (tmp_path / "a.yaml").write_text(CAMPUS)
     assert [s.name for s in load_scenarios([tmp_path])] == ["campus", "second", "third"]
+    twice = [tmp_path / "b.yaml", tmp_path, tmp_path / "deep" / ".." / "b.yaml"]
+    assert [s.name for s in load_scenarios(twice)] == ["second", "campus", "third"]
     (tmp_path / "c.yaml").write_text(CAMPUS)
     with pytest.raises(ScenarioError, match="'campus' is already the name of"):
         load_scenarios([tmp_path])
