@@ -24,7 +24,7 @@ setup(
     maintainer="PRISM maintainers",
     maintainer_email="maintainers@prism-planner.org",
     python_requires=">=3.10",
-    packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
+    packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*", "prism_distill", "prism_distill.*"]),
     package_data={"": [f"**/*.{kind}" for kind in ("txt", "yaml", "json", "lark")]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
