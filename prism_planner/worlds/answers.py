@@ -49,6 +49,8 @@ _NOT_FOUND = re.compile(
     r"(?:n't|not|cannot|unable to|failed to|never) (?:able to )?"
     r"(?:find|found|locate|see|spot|identify|detect)"
     r"(?: (?!(?:on|in|at|near|by|from|along|under)\b)[\w']+){0,3} $"
+    # "There is no car", "no red car was found".
+    r"|\bno (?!(?:one|longer)\b)(?:[\w']+ )?$"
 )
 
 
@@ -139,6 +141,7 @@ _UNDECIDED = re.compile(
     r"(?:determine|determined|tell|verify|confirm|know|known|say|assess|sure|certain)|\bunknown\b|\bunsure\b"
 )
 _NEGATOR = re.compile(r"not|no|never|without|none|nothing|neither|nor|cannot|nobody|unlikely|\w+n't")
+_NONE_OF = re.compile(r"(?:none|neither|not one|not any) of ")
 _FREE_OF = re.compile(r"\b(?:free|clear) (?:of|from)(?: \w+){0,2} $")
 _DENIED_AFTER = re.compile(r" (?:\w+ ){0,3}(?:not|\w+n't)\b|-free")
 _PURPOSE = re.compile(r"\b(?:for|whether|if|check|checked|checking|inspected|searched)\b")
@@ -193,7 +196,8 @@ def _asserted(clause: str, words: frozenset[str]) -> bool | None:
         if match.group() not in words or _PURPOSE.search(before):
             continue
         return not (
-            any(_NEGATOR.fullmatch(word) for word in re.findall(r"[\w']+", before)[-5:])
+            _NONE_OF.match(clause)
+            or any(_NEGATOR.fullmatch(word) for word in re.findall(r"[\w']+", before)[-5:])
             or _FREE_OF.search(before)
             or _DENIED_AFTER.match(after)
         )
