@@ -240,7 +240,7 @@ def inspect_query(query: str) -> Begin:
 
         def finish() -> Draft | None:
             value = thing.attributes.get(query)
-            if value is None or world.find(thing.concept) != [thing]:
+            if value is None or world.find(thing.concept) != [thing] or world.ambiguous(thing.category):
                 return None
             words = call(thing.category, thing, rng)
             slots = {**noun_slots(words), "query": query}

@@ -62,7 +62,7 @@ def exists(family: str) -> Begin:
         def finish() -> Draft | None:
             category = categories()[name]
             things = world.find(category.concept)
-            if world.find_places(category.concept) or bool(things) != present:
+            if world.find_places(category.concept) or bool(things) != present or world.ambiguous(category):
                 return None
             words = rng.choice(category.words)
             draft = Draft(noun_slots(words), {"kind": "exists", "target": target(words)}, says=present)
@@ -132,7 +132,7 @@ def exists_in(world: World, rng: random.Random) -> Finish | None:
 
     def finish() -> Draft | None:
         category = categories()[name]
-        if len(whole(world, place.concept)) != 1:
+        if len(whole(world, place.concept)) != 1 or world.ambiguous(category):
             return None
         there = [t for t in world.find(category.concept) if t.place is place]
         words, where = rng.choice(category.words), call_region(place, rng)
@@ -253,7 +253,7 @@ def around(family: str) -> Begin:
 
         def finish() -> Draft | None:
             others = [t for t in thing.place.things if t is not thing]
-            if not others or world.find_places(thing.concept):
+            if not others or world.find_places(thing.concept) or world.ambiguous(thing.category):
                 return None
             words = call(thing.category, thing, rng)
             return Draft(
@@ -347,6 +347,8 @@ def count(world: World, rng: random.Random) -> Finish | None:
         category = categories()[name]
         things = [t for t in world.find(category.concept) if t.place is place]
         if len(whole(world, place.concept)) != 1 or len(things) >= len(_NUMBERS):
+            return None
+        if world.ambiguous(category):
             return None
         words, where = rng.choice([w for w in category.words if countable(w)]), call_region(place, rng)
         number = f"(?:{len(things)}|{_NUMBERS[len(things)]})"

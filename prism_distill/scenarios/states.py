@@ -97,7 +97,7 @@ def ask(state: State) -> Begin:
         def finish() -> Draft | None:
             if state.property not in thing.truth or world.find_places(thing.concept):
                 return None
-            if not state.mine and world.find(thing.concept) != [thing]:
+            if not state.mine and (world.find(thing.concept) != [thing] or world.ambiguous(thing.category)):
                 return None
             words = call(thing.category, thing, rng)
             asked = target(words, mine=True) if state.mine else target(words)

@@ -220,6 +220,15 @@ class World:
         """The things that a word for this concept may mean."""
         return [t for t in self.things if concept in kinds_of(t.concept)]
 
+    def ambiguous(self, category: Category) -> bool:
+        """Whether something else might be called so as well: a coffee table is also a table."""
+        heads = {words.rsplit(" ", 1)[-1] for words in category.words}
+        return any(
+            t.category is not category
+            and {t.word.rsplit(" ", 1)[-1], t.category.name.rsplit(" ", 1)[-1]} & heads
+            for t in self.things
+        )
+
     def find_places(self, concept: str) -> list[Place]:
         return [p for p in self.places if concept in kinds_of(p.concept)]
 
