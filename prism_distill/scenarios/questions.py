@@ -20,7 +20,7 @@ from prism_distill.scenarios.drafts import (
 )
 from prism_distill.scenarios.english import countable, plural
 from prism_distill.scenarios.lexicon import categories, concept, kinds_of
-from prism_distill.scenarios.searches import affords, free_regions, properties_of
+from prism_distill.scenarios.searches import affords, free_regions, properties_of, serving
 from prism_distill.scenarios.targets import any_of_family, call, call_region, one_of_its_kind, whole
 from prism_distill.scenarios.world import World
 from prism_planner.domains.spine.expert.knowledge import knowledge
@@ -170,9 +170,7 @@ def capacity(name: str) -> Begin:
                 for p in world.places
                 if not p.isolated
                 for n in p.kind.has
-                if any(o in kinds_of(categories()[n].concept) for o in activity.objects)
-                and world.can_add(n)
-                and only in ("", n)
+                if n in serving(activity) and world.can_add(n) and only in ("", n)
             }
         )
         if not options or (only and world.find(concept(only))):

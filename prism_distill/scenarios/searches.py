@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 from prism_distill.scenarios.drafts import (
     Begin,
@@ -218,6 +219,14 @@ def affords(thing: Thing, activity: Activity) -> bool | None:
     return all(thing.truth.get(p, wanted) == wanted for p, wanted in requires.items())
 
 
+@cache
+def serving(activity: Activity) -> frozenset[str]:
+    """The kinds of objects that serve an activity best."""
+    return frozenset(
+        name for name, c in categories().items() if any(o in kinds_of(c.concept) for o in activity.objects)
+    )
+
+
 def _plant_affording(world: World, rng: random.Random, activity: Activity, adjective: str) -> Thing | None:
     options = sorted(
         {
@@ -225,7 +234,7 @@ def _plant_affording(world: World, rng: random.Random, activity: Activity, adjec
             for p in world.places
             if not p.isolated
             for n in p.kind.has
-            if any(o in kinds_of(categories()[n].concept) for o in activity.objects)
+            if n in serving(activity)
             and world.can_add(n)
             and (not adjective or adjective in properties_of(n))
         }
@@ -296,8 +305,8 @@ def _place_draft(
 
 def free_regions(world: World, activity: Activity, good: list[Thing], bad: list[Thing]) -> list[Place]:
     """The regions of a kind that affords an activity, save those where all that serves it best is bad."""
-    serving = [t for t in bad if any(o in kinds_of(t.concept) for o in activity.objects)]
-    good_at, bad_at = set(views(good)), set(views(serving))
+    good_at = set(views(good))
+    bad_at = set(views(t for t in bad if t.category.name in serving(activity)))
     return [p for p in _place_options(world, activity) if p not in bad_at or p in good_at]
 
 
