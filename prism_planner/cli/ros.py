@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 from prism_planner.cli.errors import NO_ROBOT, CommandError
 
@@ -27,3 +28,13 @@ def require_ros() -> None:
             "ROS 2 workspace with `colcon build`, and source its install/setup.bash",
             NO_ROBOT,
         ) from error
+
+
+def robot_namespace(given: str) -> str:
+    """A robot's namespace as ROS wants it, with or without slashes around it. Raises CommandError."""
+    namespace = given.strip("/")
+    if namespace and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*", namespace):
+        raise CommandError(
+            f"--namespace {given!r}: use letters, digits and '_', not starting with a digit, as in jackal1"
+        )
+    return namespace

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +13,8 @@ from prism_planner.cli.errors import BUSY, CANCELLED, FAILED, NO_ROBOT, CommandE
 if TYPE_CHECKING:
     from prism_planner.nodes.task_client import TaskResult
 
+_LARGEST_UINT32 = 2**32 - 1  # more would be cut off in the message, silently
+
 
 def task(
     instruction: Annotated[
@@ -19,9 +23,12 @@ def task(
     ],
     namespace: Annotated[str, typer.Option(help="The robot's namespace, where it has one.")] = "",
     max_steps: Annotated[
-        int, typer.Option(min=0, help="Planning steps before giving up; 0: the planner's own limit.")
+        int,
+        typer.Option(
+            min=0, max=_LARGEST_UINT32, help="Planning steps before giving up; 0: the planner's own limit."
+        ),
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="For models that sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=_LARGEST_UINT32, help="For models that sample.")] = 0,
     timeout: Annotated[
         float | None, typer.Option(min=0.1, help="Cancel the task after so many seconds.")
     ] = None,
@@ -30,21 +37,26 @@ def task(
 ) -> None:
     """Give a task to the running planner and follow it.
 
-    Every plan and every observation is shown as it happens. Ctrl-C cancels
-    the task: model and robot stop. Start a planner with [bold]prism
-    up[/bold] in another terminal, then:
+    Every plan and every observation is shown as it happens. Ctrl-C, or
+    closing the terminal, cancels the task: model and robot stop. Start a
+    planner with [bold]prism up[/bold] in another terminal, then:
 
         prism task "Is there debris on the path?"
     """
-    from prism_planner.cli.ros import require_ros
+    from prism_planner.cli.ros import require_ros, robot_namespace
     from prism_planner.cli.show import StepPrinter, console
     from prism_planner.domains.planner import check_task
 
     instruction = check_task(instruction)
+    namespace = robot_namespace(namespace)
     require_ros()
     from prism_planner.nodes.task_client import TaskClient
 
     out = console()
+    # A robot must not drive on, with nobody to cancel it, when its operator's terminal is closed.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _interrupt)
     with TaskClient(namespace=namespace) as client:
         result = client.run(
             instruction,
@@ -59,6 +71,11 @@ def task(
     finally:
         if result.trace_path:
             out.print(f"trace: {result.trace_path}", style="dim", markup=False)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
+    signal.signal(number, signal.SIG_IGN)  # once is enough, also when shell and kernel both send it
+    raise KeyboardInterrupt
 
 
 def finish(result: TaskResult) -> None:

@@ -51,7 +51,7 @@ def up(
     """
     from prism_planner.cli.choices import choose_model, scenario_file
     from prism_planner.cli.errors import CommandError
-    from prism_planner.cli.ros import require_ros
+    from prism_planner.cli.ros import require_ros, robot_namespace
     from prism_planner.cli.show import console
     from prism_planner.nodes.share import robot_parameters
     from prism_planner.nodes.supervisor import StackOptions, default_run_directory, run_stack
@@ -67,6 +67,7 @@ def up(
         robot_parameters(robot)
     except ValueError as error:
         raise CommandError(str(error)) from error
+    namespace = robot_namespace(namespace)
     require_ros()
     name, note = choose_model(model)
     out = console()

@@ -110,3 +110,14 @@ def test_an_endpoint_that_is_down(refused, campus):
         OPENAI_API_KEY="none",
     )
     assert "127.0.0.1:9" in message
+
+
+def test_a_plan_over_distances_that_overflow(prism, tmp_path):
+    graph = {
+        "regions": [{"name": "hall_1", "coords": [0, 0]}, {"name": "moon_1", "coords": [1e308, 2]}],
+        "region_connections": [["hall_1", "moon_1"]],
+        "robot_location": "hall_1",
+    }
+    (tmp_path / "graph.json").write_text(json.dumps(graph))
+    result = prism("plan", "--graph", "graph.json", "--model", "expert", "Is there a bench?")
+    assert result.returncode == 0, result.stderr

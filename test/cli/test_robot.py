@@ -19,9 +19,9 @@ pytest.importorskip("prism_msgs.msg._plan", reason="prism_msgs is not built; run
 
 
 @pytest.fixture
-def domain() -> dict[str, str]:
-    """A ROS domain of this test's own."""
-    return {"ROS_DOMAIN_ID": str(1 + os.getpid() % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+def domain(domain_id) -> dict[str, str]:
+    """A ROS domain of these tests' own."""
+    return {"ROS_DOMAIN_ID": str(domain_id), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 
 
 @pytest.fixture
@@ -76,7 +76,8 @@ def test_a_demo_with_bad_input_starts_nothing(refused, tmp_path, arguments, expe
 
 
 @pytest.mark.usefixtures("stack")
-def test_tasks_go_to_the_running_stack_and_are_cancelled_by_ctrl_c(prism, domain, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_tasks_go_to_the_running_stack_and_are_cancelled_by_a_signal(prism, domain, tmp_path, number):
     # At walking speed the robot is on its way for a minute: time enough to interrupt it.
     process = subprocess.Popen(
         [
@@ -98,7 +99,7 @@ def test_tasks_go_to_the_running_stack_and_are_cancelled_by_ctrl_c(prism, domain
     busy = prism("task", "Map the path", **domain)
     assert busy.returncode == 5
     assert "busy" in busy.stderr
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     started = time.monotonic()
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -112,6 +113,23 @@ def test_tasks_go_to_the_running_stack_and_are_cancelled_by_ctrl_c(prism, domain
     assert "busy" not in result.stderr
     traces = sorted((tmp_path / "run" / "traces").glob("*.jsonl"))
     assert PlanTrace.read(traces[0]).outcome.status == "cancelled"
+
+
+@pytest.mark.parametrize("command", [("task", "go", "--wait", "0"), ("up", "--scenario", "campus-loop")])
+@pytest.mark.parametrize("namespace", ["a b", "1st", "a//b", "ü"])
+def test_a_namespace_that_ros_refuses(refused, command, namespace):
+    assert "--namespace" in refused(*command, "--namespace", namespace)
+
+
+@pytest.mark.parametrize("option", ["--seed", "--max-steps"])
+def test_numbers_that_the_message_cannot_hold(refused, option):
+    assert option in refused("task", option, str(2**32), "go")
+
+
+def test_slashes_around_a_namespace(refused, domain):
+    assert "/jackal1/execute_task" in refused(
+        "task", "go", "--namespace", "/jackal1/", "--wait", "0", code=4, **domain
+    )
 
 
 def test_without_a_planner_task_says_what_to_do(refused, domain):

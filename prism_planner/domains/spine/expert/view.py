@@ -55,7 +55,7 @@ class View:
         lengths = sorted(self.gap(a, b) for a, b in self.graph.region_connections)
         typical = lengths[len(lengths) // 2] if lengths else self._spacing()
         widest = AERIAL_RADIUS_M if typical > SPARSE_M else GROUND_RADIUS_M
-        return min(widest, max(10.0, 5.0 * round(2 * typical / 5)))
+        return max(10.0, 5.0 * round(min(widest, 2 * typical) / 5))
 
     def _spacing(self) -> float:
         gaps = [self.gap(self.here, other) for other in self.regions if other != self.here]
