@@ -21,7 +21,12 @@ from typing import Any, Protocol
 
 import rclpy
 from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.executors import (
+    Executor,
+    ExternalShutdownException,
+    ShutdownException,
+    SingleThreadedExecutor,
+)
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
@@ -163,6 +168,19 @@ def wait_for(
         if time.monotonic() >= deadline:
             return Waited.TIMED_OUT
     return Waited.DONE
+
+
+def in_executor(executor: Executor, request: Callable[..., Future], *args: Any, **options: Any) -> Future:
+    """Make a request of rclpy's action client in the thread that takes its answers.
+
+    The client sends first and notes the request after that; made in another thread, a request that is
+    answered in between loses its answer.
+    """
+
+    async def ask() -> Any:
+        return await request(*args, **options)
+
+    return executor.create_task(ask)
 
 
 def _spin(node: Node, executor: SingleThreadedExecutor, stop: threading.Event) -> None:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 
 from prism_msgs.action import ExecuteSkill
 from prism_planner.cancellation import CancelToken
-from prism_planner.nodes.runtime import Waited, wait_for
+from prism_planner.nodes.runtime import Waited, in_executor, wait_for
 from prism_planner.nodes.skill_backend import SkillResult
 from prism_planner.skills.skill import Skill, SkillCode
 
@@ -30,6 +30,7 @@ class SkillClient:
     """
 
     def __init__(self, node: Node, *, server_timeout_s: float, silence_s: float) -> None:
+        self._executor = node.executor
         self._client = ActionClient(node, ExecuteSkill, "execute_skill")
         self._cancels = node.create_client(CancelGoal, "execute_skill/_action/cancel_goal")
         self._name = node.resolve_service_name("execute_skill")
@@ -70,7 +71,13 @@ class SkillClient:
         self._heard = time.monotonic()
         info = GoalInfo()
         info.goal_id.uuid = list(uuid.uuid4().bytes)
-        sent = self._client.send_goal_async(goal, feedback_callback=self._on_feedback, goal_uuid=info.goal_id)
+        sent = in_executor(
+            self._executor,
+            self._client.send_goal_async,
+            goal,
+            feedback_callback=self._on_feedback,
+            goal_uuid=info.goal_id,
+        )
         if wait_for(sent, timeout_s=_ACCEPT_TIMEOUT_S, cancel=cancel) is Waited.DONE:
             return sent.result()
         # A goal whose answer is lost, or comes after we turned away, must not drive the robot.
@@ -80,10 +87,10 @@ class SkillClient:
 
     def _follow(self, skill: Skill, handle: Any, cancel: CancelToken) -> SkillResult:
         self._heard = time.monotonic()
-        result = handle.get_result_async()
+        result = in_executor(self._executor, handle.get_result_async)
         ended = wait_for(result, timeout_s=float("inf"), cancel=cancel, give_up=self._silent)
         if ended is Waited.CANCELLED:
-            handle.cancel_goal_async()
+            in_executor(self._executor, handle.cancel_goal_async)
             ended = wait_for(result, timeout_s=_STOP_TIMEOUT_S, give_up=self._silent)
         if ended is not Waited.DONE or result.result() is None:
             return self._gone(skill, "went away while executing")

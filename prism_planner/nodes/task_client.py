@@ -26,6 +26,7 @@ from prism_msgs.action import ExecuteTask
 from prism_msgs.msg import PlannerStatus
 from prism_planner.nodes.conversions import action_from_msg, task_id_of
 from prism_planner.nodes.qos import LATCHED
+from prism_planner.nodes.runtime import in_executor
 
 _POLL_S = 0.02
 _SETTLE_S = 0.3
@@ -188,7 +189,13 @@ class TaskClient:
         for _ in range(_ATTEMPTS):
             info = GoalInfo()
             info.goal_id.uuid = list(uuid.uuid4().bytes)
-            sent = self._client.send_goal_async(goal, feedback_callback=feedback, goal_uuid=info.goal_id)
+            sent = in_executor(
+                self._executor,
+                self._client.send_goal_async,
+                goal,
+                feedback_callback=feedback,
+                goal_uuid=info.goal_id,
+            )
             answered = False
             try:
                 answered = self._wait(sent, _ACCEPT_TIMEOUT_S)
@@ -200,7 +207,7 @@ class TaskClient:
         return None
 
     def _follow(self, handle: Any, started: float, timeout_s: float | None) -> TaskResult:
-        result = handle.get_result_async()
+        result = in_executor(self._executor, handle.get_result_async)
         task_id = task_id_of(handle.goal_id)
         last_seen = time.monotonic()
         cancel_sent = 0.0
@@ -217,7 +224,7 @@ class TaskClient:
                 self._cancel.set()
             timed_out = timed_out or (timeout_s is not None and now - started > timeout_s)
             if (timed_out or self._cancel.is_set()) and not cancel_sent:
-                handle.cancel_goal_async()
+                in_executor(self._executor, handle.cancel_goal_async)
                 cancel_sent = now
             if cancel_sent and now - cancel_sent > _CANCEL_TIMEOUT_S:
                 return TaskResult(TaskOutcome.PLANNER_LOST, "the planner did not end the task after a cancel")
@@ -229,17 +236,13 @@ class TaskClient:
                 return TaskResult(TaskOutcome.PLANNER_LOST, "the planner restarted and lost the task")
         return _result(result.result(), timed_out)
 
-    def _wait(self, future: Future, timeout_s: float) -> bool:
+    @staticmethod
+    def _wait(future: Future, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         while not future.done():
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_S)
-        if not self._settled:
-            # That we know the planner does not yet mean that it knows us, and what it publishes meanwhile
-            # would be lost: the first steps of a task.
-            time.sleep(_SETTLE_S)
-            self._settled = True
         return True
 
     def _on_status(self, status: PlannerStatus) -> None:

@@ -230,3 +230,36 @@ def test_a_bad_model_is_refused_and_the_present_one_stays(
         assert answer.message
         assert answer.model == "expert"
     assert client.run("Go to road 1", timeout_s=60).outcome is TaskOutcome.SUCCEEDED
+
+
+class SlowHandle:
+    """rclpy's action client, held up between sending a request and noting it."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._handle, name)
+        if not name.endswith("_request"):
+            return attribute
+
+        def send(*arguments: Any) -> Any:
+            sent = attribute(*arguments)
+            time.sleep(0.3)
+            return sent
+
+        return send
+
+    def __enter__(self) -> Any:
+        return self._handle.__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._handle.__exit__(*error)
+
+
+def test_an_answer_faster_than_the_client_is_not_lost(stack: Stack, domain_id: int) -> None:
+    with TaskClient(domain_id=domain_id) as client:
+        assert client.wait_for_planner(10)
+        client._client._client_handle = SlowHandle(client._client._client_handle)
+        result = client.run("Map road 1", timeout_s=60)
+    assert result.outcome is TaskOutcome.SUCCEEDED
