@@ -257,7 +257,10 @@ class SlowHandle:
         return self._handle.__exit__(*error)
 
 
-def test_an_answer_faster_than_the_client_is_not_lost(stack: Stack, domain_id: int) -> None:
+def test_an_answer_faster_than_the_client_is_not_lost(
+    stack: Stack,  # noqa: ARG001 - it must run
+    domain_id: int,
+) -> None:
     with TaskClient(domain_id=domain_id) as client:
         assert client.wait_for_planner(10)
         client._client._client_handle = SlowHandle(client._client._client_handle)
