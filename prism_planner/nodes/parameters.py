@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+
+from prism_planner.nodes.parameter_sources import mistyped
 
 _LARGEST_DOUBLE = 1.7976931348623157e308
 _LARGEST_INTEGER = 2**63 - 1
@@ -54,8 +57,13 @@ def declare_parameters(node: Node, model: type[ParametersT]) -> ParametersT:
     # Values from the command line and parameter files; rclpy offers them through no public name.
     overrides: dict[str, Parameter] = node._parameter_overrides
     values: dict[str, Any] = {}
+    kinds = {name: _ros_type(field.annotation) for name, _, field in _fields(model)}
+    for source, name, value in mistyped(kinds, sys.argv, node.get_name()):
+        raise ParameterError(
+            f"{source}: parameter '{name}' is {value!r}, but is of type {kinds[name].name.lower()}"
+        )
     for name, path, field in _fields(model):
-        kind = _ros_type(field.annotation)
+        kind = kinds[name]
         if name in overrides:
             overrides[name] = _fit(overrides[name], kind)
             if overrides[name].type_ != kind:
