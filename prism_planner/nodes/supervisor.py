@@ -6,6 +6,7 @@ No node outlives its supervisor, even one that is killed: each asks the kernel f
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import signal
@@ -103,6 +104,7 @@ class Stack:
         self._states = {name: NodeState(name) for name in options.nodes}
         self._changed = threading.Condition()
         self._stop = threading.Event()
+        self._claims: list[IO[str]] = []
         # Only this thread starts processes: they die with the thread that started them.
         self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
 
@@ -121,6 +123,8 @@ class Stack:
         return dict(self._states)
 
     def start(self) -> None:
+        """Raises StackError when this machine already runs one of these nodes for this robot."""
+        self._claims = _claim(self.options, self._environment)
         self._thread.start()
 
     def wait_ready(self, timeout_s: float = 60.0) -> dict[str, str]:
@@ -144,6 +148,8 @@ class Stack:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+        for claim in self._claims:
+            claim.close()
 
     # The supervisor's thread
 
@@ -238,6 +244,28 @@ def parameter_files(options: StackOptions, run_directory: Path) -> dict[str, lis
             path.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}), encoding="utf-8")
             found[node].append(path)
     return found
+
+
+def _claim(options: StackOptions, environment: Mapping[str, str]) -> list[IO[str]]:
+    """Locks that hold as long as their files are open. Two planners of one name would both take every task,
+    and two robots would drive for it."""
+    domain = environment.get("ROS_DOMAIN_ID") or "0"
+    robot = options.namespace.strip("/")
+    claims: list[IO[str]] = []
+    for node in options.nodes:
+        name = "-".join(("prism", str(os.getuid()), domain, robot.replace("/", "."), node))
+        claim = (Path(tempfile.gettempdir()) / f"{name}.lock").open("a")
+        claims.append(claim)
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            for held in claims:
+                held.close()
+            raise StackError(
+                f"{node} already runs on this machine in namespace '/{robot}' of ROS domain {domain}; "
+                "stop it, or start this robot with another --namespace or ROS_DOMAIN_ID"
+            ) from None
+    return claims
 
 
 class _Process:

@@ -260,3 +260,14 @@ def test_a_goal_that_nobody_answers_is_cancelled_and_tried_again(probe: Any, dom
     probe.wait_until(lambda: cancelled, 5, "the cancel")
     assert cancelled[0] == taken[0]
     assert len(set(taken)) == len(taken) >= 2
+
+
+def test_a_second_stack_for_the_same_robot_is_refused(new_stack: Any, domain_id: int) -> None:
+    with new_stack(namespace="twin") as stack:
+        said = rf"already runs .*'/twin' of ROS domain {domain_id}.*--namespace"
+        with pytest.raises(StackError, match=said), new_stack(namespace="twin"):
+            pass
+        with new_stack(namespace="other") as other:
+            assert set(other.wait_ready(60)) == set(stack.wait_ready(60))
+    with new_stack(namespace="twin") as again:
+        again.wait_ready(60)
