@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument(
         "--plain-episodes", type=int, default=2, help="of them also the other ways (default: 2)"
     )
-    parser.add_argument("--threads", type=int, default=default_threads(), help="of both")
+    parser.add_argument("--threads", type=int, help="of all ways (default: see default_threads)")
     arguments = parser.parse_args()
 
     model = load_model(arguments.model, threads=arguments.threads)
@@ -183,12 +183,13 @@ def walk(scenario: Scenario, number: int) -> Iterator[SpineObservation]:
         observation = world.step(skill).observation
 
 
-def load_plain(model: LlamaModel, threads: int) -> llama_cpp.Llama:
+def load_plain(model: LlamaModel, threads: int | None) -> llama_cpp.Llama:
+    writing, reading = default_threads()
     return llama_cpp.Llama(
         str(model.path),
         n_ctx=model.context_length,
-        n_threads=threads,
-        n_threads_batch=threads,
+        n_threads=threads or writing,
+        n_threads_batch=threads or reading,
         verbose=False,
     )
 

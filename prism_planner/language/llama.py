@@ -31,14 +31,15 @@ from prism_planner.language.model import (
 _POLL_S = 0.01
 
 
-def default_threads() -> int:
-    """Half the cores this process may use, at least one.
+def default_threads() -> tuple[int, int]:
+    """Threads for writing, and for reading: half of the cores this process may use, and all.
 
-    llama.cpp's threads wait for each other hundreds of times per token, by spinning. One that has to
-    share its core with other software stalls all of them, ten times over and more. A robot's computer is
-    never idle; a small model on fewer threads is a little slower at best, and as fast at worst.
+    llama.cpp's threads wait for each other hundreds of times per token. While it writes, token by token,
+    one that has to share its core with other software stalls all of them; a robot's computer is never
+    idle. Reading a batch waits as often for many more tokens.
     """
-    return max(1, len(os.sched_getaffinity(0)) // 2)
+    cores = len(os.sched_getaffinity(0))
+    return max(1, cores // 2), cores
 
 
 class LlamaModel:
@@ -75,10 +76,12 @@ class LlamaModel:
         self._lock = threading.Lock()
         if context_length is not None and context_length < 2 * BATCH:
             raise ModelLoadError(f"context_length is {context_length}: it must be at least {2 * BATCH}")
+        writing, reading = default_threads()
         self._context = LlamaContext(
             path,
             context_length=context_length,
-            threads=threads or default_threads(),
+            threads=threads or writing,
+            reading_threads=threads or reading,
             gpu_layers=gpu_layers,
         )
         try:

@@ -29,6 +29,7 @@ from prism_planner.language.model import LanguageModelError, ModelLoadError
 BATCH = 64
 DEFAULT_CONTEXT_LENGTH = 8192
 _ROWS = 2 if platform.machine() in ("x86_64", "AMD64") else 4
+_READING_ROWS = 16
 _ABORTED = 2
 _LOG_ERROR = 4  # ggml_log_level
 
@@ -60,8 +61,17 @@ class EvaluationAborted(Exception):
 class LlamaContext:
     """A loaded GGUF with one KV sequence. Only `tokenize` and `abort` may be called from any thread."""
 
-    def __init__(self, path: Path, *, context_length: int | None, threads: int, gpu_layers: int) -> None:
-        """context_length: in tokens; by default what the model was trained with, at most 8192.
+    def __init__(
+        self,
+        path: Path,
+        *,
+        context_length: int | None,
+        threads: int,
+        reading_threads: int,
+        gpu_layers: int,
+    ) -> None:
+        """context_length: in tokens; by default what the model was trained with, at most 8192. threads: for
+        a few tokens at a time. reading_threads: for batches, which are long enough to share.
 
         Raises ModelLoadError, naming the file and the reason.
         """
@@ -70,6 +80,7 @@ class LlamaContext:
         self.evaluated: list[int] = []
         self._rows: dict[int, int] = {}  # position -> row of the last batch that has its logits
         self._adapter: ctypes.c_void_p | None = None
+        self._threads, self._reading_threads = threads, reading_threads
         self._in_use = threading.Lock()
         self.closed = False
         with capture_errors() as reason:
@@ -84,7 +95,6 @@ class LlamaContext:
             parameters = llama_cpp.llama_context_default_params()
             parameters.n_ctx = self.context_length + _ROWS
             parameters.n_batch = parameters.n_ubatch = BATCH
-            parameters.n_threads = parameters.n_threads_batch = threads
             parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
             self._context = llama_cpp.llama_init_from_model(self._model, parameters)
             if not self._context:
@@ -228,6 +238,8 @@ class LlamaContext:
             batch.seq_id[row][0] = 0
             batch.logits[row] = count - 1 <= row < len(real)
         self._rows = {}
+        threads = self._reading_threads if len(rows) >= _READING_ROWS else self._threads
+        llama_cpp.llama_set_n_threads(self._context, threads, threads)
         status = llama_cpp.llama_decode(self._context, batch)
         if status != 0:
             llama_cpp.llama_memory_seq_rm(self._memory, 0, position, -1)

@@ -49,7 +49,11 @@ class SpineDomain(Domain[SpineObservation, SpinePlan]):
     ) -> str:
         graph = observation.graph
         # Feedback quotes the world, where a sign may read "task: ...": a sentence cannot start a line.
-        feedback = "\n".join(one_line(sentence, _FEEDBACK) for sentence in observation.feedback)
+        sentences = [one_line(sentence, _FEEDBACK) for sentence in observation.feedback]
+        if style == "distilled" and (observation.delta.add_nodes or observation.delta.update_node_attributes):
+            # What was found is told by the changes; a small model pays for every token it reads twice.
+            sentences = [sentence.partition(": ")[0] for sentence in sentences]
+        feedback = "\n".join(sentences)
         if first:
             if style == "source":
                 text = source.render_graph(graph)

@@ -31,12 +31,11 @@ from prism_planner.graph.scene_graph import SceneGraph
 from prism_planner.language.constraint import free_text, one_of
 
 # Budgets in tokens of the free-text fields, and the longest lists; together they bound an answer.
-GOAL_TOKENS = 16
-WHY_TOKENS = 32
+GOAL_TOKENS = 12
+WHY_TOKENS = 24
 QUERY_TOKENS = 8
 MESSAGE_TOKENS = 40
 MAX_ABOUT = 4
-MAX_ACTIONS = 2
 
 _NOTHING = "-"
 _FORMAT = "Write the lines goal:, about:, why: and do:, each on its own."
@@ -90,7 +89,10 @@ def decode(text: str, *, previous: SpinePlan | None) -> SpinePlan:
 
 
 def grammar(graph: SceneGraph, *, first: bool) -> str:
-    """The llguidance Lark grammar of every wire text that makes sense on this graph."""
+    """The llguidance Lark grammar of the wire texts that make sense on this graph.
+
+    It admits one action: the next is planned when this one has been executed.
+    """
     regions, objects = list(graph.regions), list(graph.objects)
     verbs = ["answer"]
     rules = [
@@ -118,16 +120,14 @@ def grammar(graph: SceneGraph, *, first: bool) -> str:
     if names:
         rules.append(f"name: {one_of(names)}")
         about += f' | name (", " name){{0,{MAX_ABOUT - 1}}}'
-    moves = [verb for verb in verbs if verb != "answer"]
-    foreseen = f"(do_move{{0,{MAX_ACTIONS - 1}}} do_last)" if moves else "do_last"
+    if first:
+        rules += ['goal: "goal:" goal_text "\\n"', "goal_text" + free_text(GOAL_TOKENS)]
     return "\n".join(
         [
-            f'start: {"goal " if first else ""}"about: " about "\\n" "why:" why "\\n" {foreseen}',
-            *(['goal: "goal:" goal_text "\\n"', "goal_text" + free_text(GOAL_TOKENS)] if first else []),
+            f'start: {"goal " if first else ""}"about: " about "\\n" "why:" why "\\n" "do: " action "\\n"',
             f"about: {about}",
             "why" + free_text(WHY_TOKENS),
-            f'do_last: "do: " ({" | ".join(verbs)}) "\\n"',
-            *([f'do_move: "do: " ({" | ".join(moves)}) "\\n"'] if moves else []),
+            f"action: {' | '.join(verbs)}",
             *rules,
         ]
     )

@@ -65,7 +65,7 @@ def test_every_action_on_existing_names_is_admitted(do: str) -> None:
         "answer:",
         "fly road_1",
         "answer: Yes.\ndo: goto road_1",
-        "goto road_1\ndo: goto road_1\ndo: goto road_1",
+        "goto road_1\ndo: goto road_1",
     ],
 )
 def test_nothing_else_is_admitted(do: str) -> None:

@@ -202,7 +202,7 @@ class Questions(Groundwork):
         what = f"{shown(near, 5)} {be(near)}" if near else "nothing is"
         return Report(
             f"{what[0].upper() if not near else what[0]}{what[1:]} near {self._at(name)}.",
-            f"{regions[0]} is mapped; {shown(near, 3) or 'nothing'} seen near {name}",
+            f"{regions[0]} is mapped; {shown(near, 2) or 'nothing'} seen near {name}",
             (name, *near[:3]),
         )
 
