@@ -159,6 +159,7 @@ class SkillServer:
             if not problem:
                 self._diagnostics.set("backend", "OK", f"{self._parameters.backend} is ready")
                 self._node.get_logger().info(f"ready, backend {self._parameters.backend}")
+                await self._worker.run(self._check_keep_out)
                 notify_ready()
                 return
             self._node.get_logger().warning(f"not ready: {problem}", throttle_duration_sec=10.0)
@@ -240,6 +241,7 @@ class SkillServer:
         graph = self._graph.snapshot()
         if graph is None:
             return SkillResult.failed(SkillCode.ROBOT_UNAVAILABLE, "the scene graph is not known")
+        self._check_keep_out()
         if not task_id or task_id != self._task_id:
             self._task_id = task_id
             self._monitor.begin_task()
@@ -250,6 +252,17 @@ class SkillServer:
             self._refused += 1
             self._diagnostics.set("safety", "WARN", f"last refused: {refusal.message}", refused=self._refused)
         return SkillResult.failed(refusal.code, refusal.message)
+
+    def _check_keep_out(self) -> None:
+        """A keep-out region that the graph does not hold has no place, and nobody is kept out of it."""
+        graph = self._graph.snapshot()
+        missing = sorted(name for name in self._limits.keep_out_regions if graph is None or name not in graph)
+        if not missing:
+            self._diagnostics.set("keep_out", "OK", "every keep-out region is known")
+            return
+        message = f"keep-out regions not in the scene graph, without effect: {', '.join(missing)}"
+        self._node.get_logger().warning(message, throttle_duration_sec=10.0)
+        self._diagnostics.set("keep_out", "WARN", message)
 
     # Watching
 

@@ -271,3 +271,16 @@ def test_a_second_stack_for_the_same_robot_is_refused(new_stack: Any, domain_id:
             assert set(other.wait_ready(60)) == set(stack.wait_ready(60))
     with new_stack(namespace="twin") as again:
         again.wait_ready(60)
+
+
+def test_a_keep_out_region_that_does_not_exist_is_reported(new_stack: Any, probe: Any) -> None:
+    heard = probe.listen(DiagnosticArray, "/misspelt/diagnostics", 10)
+    keep_out = {"safety.keep_out_regions": ["brigde_1", "road_2"]}
+    with new_stack(namespace="misspelt", parameters={"skill_server": keep_out}) as stack:
+        stack.wait_ready(60)
+
+        def warned() -> bool:
+            statuses = [status for array in heard for status in array.status if "keep_out" in status.name]
+            return any("without effect: brigde_1" in status.message for status in statuses)
+
+        probe.wait_until(warned, 10, "a warning about brigde_1")
