@@ -3,11 +3,12 @@
     robot: road_1
     regions: road_1 (0,0) grove_1 (18,6)
     paths: road_1-grove_1
-    objects: bench_1 (18,8) @grove_1
+    objects: bench_1 (18,8) tree_1 (20,9) @grove_1
     facts: bench_1 occupied=no; shade=under a large oak
 
-Coordinates are whole metres in the `map` frame: a small model pays a token for every digit. Lines
-without content are left out. Attribute values come from the world (a sign that a camera reads, a
+`@` gives the regions from which the objects before it are seen, back to the `@` before that; `@-` is
+nowhere. Coordinates are whole metres in the `map` frame: a small model pays a token for every digit.
+Lines without content are left out. Attribute values come from the world (a sign that a camera reads, a
 file from somebody else), so they are cleaned: they cannot start a line, a fact or a chat turn.
 """
 
@@ -15,7 +16,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from prism_planner.graph.delta import JSON_PREFIX, Edge, GraphDelta, Node
 from prism_planner.graph.scene_graph import SceneGraph
@@ -27,6 +29,7 @@ MAX_KEY_LENGTH = 32
 _PLAIN_NAME = re.compile(r"[\w.]+")
 # What opens a special token in some chat template: <|im_start|>, <s>, <0x0A>, but not "< 5 m" or "<=".
 _MARKER = re.compile(r"<(?![\s=1-9])")
+_NOWHERE = "-"
 _TRAILING_NUMBER = re.compile(r"[_ ]?\d+$")
 _STRUCTURE = str.maketrans("[]{}|;", "()()/,")
 
@@ -68,7 +71,7 @@ def describe_delta(delta: GraphDelta, graph: SceneGraph) -> str:
         for line in (
             _line("new regions", map(_place, regions), style),
             _line("new paths", map(style.path, paths), style),
-            _line("new objects", (_sighted(node, graph.seen_from(node.name)) for node in objects), style),
+            _line("new objects", _sighted((node, graph.seen_from(node.name)) for node in objects), style),
             _line("seen", (f"{o} @{r}" for o, r in sightings if o not in added), style),
             _line("gone", (name for name in delta.remove_nodes if name not in graph), style),
             _line("gone paths", map(style.path, closed), style),
@@ -132,7 +135,7 @@ def _body(graph: SceneGraph, regions: list[str], objects: list[str], style: _Sty
     lines = (
         _line("regions", (_place(graph.node(name)) for name in regions), style),
         _line("paths", map(style.path, paths), style),
-        _line("objects", (_sighted(graph.node(name), seen) for name, seen in views), style),
+        _line("objects", _sighted((graph.node(name), seen) for name, seen in views), style),
         _facts_line({name: graph.node(name).attributes for name in (*regions, *objects)}),
     )
     return [line for line in lines if line]
@@ -162,7 +165,7 @@ def _cost(graph: SceneGraph, name: str, shown: Collection[str], style: _Style) -
     cost = len(" | ") + len(fact) if fact else 0
     if node.kind == "object":
         seen = [region for region in graph.seen_from(name) if region in shown]
-        return cost + len(style.item) + len(_sighted(node, seen))
+        return cost + len(style.item) + len(_place(node)) + len(_view(seen))
     cost += len(style.item) + len(_place(node))
     for other in graph.neighbours(name):
         if other in shown:
@@ -242,7 +245,7 @@ def _fact(name: str, attributes: Mapping[str, str]) -> str:
             clean(raw_key.removeprefix(JSON_PREFIX), MAX_KEY_LENGTH).replace("=", "-"),
             clean(raw_value),
         )
-        named_after_it = key == "category" and value == _TRAILING_NUMBER.sub("", name)
+        named_after_it = key == "category" and _spaced(value) == _spaced(_TRAILING_NUMBER.sub("", name))
         if value and not named_after_it:
             pairs.append(f"{key}={value}")
     return f"{name} {'; '.join(pairs)}" if pairs else ""
@@ -253,8 +256,20 @@ def _place(node: Node) -> str:
     return f"{node.name} ({x},{y})"
 
 
-def _sighted(node: Node, regions: Collection[str]) -> str:
-    return f"{_place(node)} @{','.join(regions)}" if regions else _place(node)
+def _spaced(text: str) -> str:
+    return text.replace("_", " ")
+
+
+def _sighted(views: Iterable[tuple[Node, Sequence[str]]]) -> Iterator[str]:
+    """Objects with the regions they are seen from, said behind the last of those that share them."""
+    for seen, group in groupby(views, key=lambda view: view[1]):
+        *others, last = (_place(node) for node, _ in group)
+        yield from others
+        yield last + _view(seen)
+
+
+def _view(regions: Sequence[str]) -> str:
+    return f" @{','.join(regions) or _NOWHERE}"
 
 
 def _metres(value: float) -> str:

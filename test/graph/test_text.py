@@ -214,3 +214,35 @@ def test_islands_and_unseen_objects_are_shown_when_they_fit() -> None:
     assert "island" in full
     assert "ghost (0,98) " not in describe(graph, budget=len(full) - 1), "least relevant goes first"
     assert describe(graph, budget=len(full)) == full
+
+
+def test_objects_that_are_seen_from_the_same_place_share_its_name():
+    graph = SceneGraph()
+    names = ["box_1", "box_2", "lamp_1", "ghost_1", "box_3"]
+    graph.apply(
+        GraphDelta(
+            add_nodes=(
+                *(Node(name=name, kind="region", coords=(0, 0)) for name in ("hall_1", "shed_1")),
+                *(Node(name=name, kind="object", coords=(1, 2)) for name in names),
+            ),
+            add_connections=(
+                ("box_1", "hall_1"),
+                ("box_2", "hall_1"),
+                ("lamp_1", "shed_1"),
+                ("box_3", "shed_1"),
+            ),
+            update_robot_location="hall_1",
+        )
+    )
+    line = "box_1 (1,2) box_2 (1,2) @hall_1 lamp_1 (1,2) @shed_1 ghost_1 (1,2) @- box_3 (1,2) @shed_1"
+    assert f"\nobjects: {line}" in describe(graph)
+
+
+def test_a_category_that_the_name_tells_is_not_said_again():
+    boxes = Node(
+        name="cardboard_boxes_1", kind="object", coords=(0, 0), attributes={"category": "cardboard boxes"}
+    )
+    seat = Node(name="seat_1", kind="object", coords=(0, 0), attributes={"category": "park bench"})
+    graph = SceneGraph()
+    graph.apply(GraphDelta(add_nodes=(boxes, seat)))
+    assert describe(graph).endswith("facts: seat_1 category=park bench")
