@@ -93,11 +93,12 @@ class Sampler:
 class PromptLookup:
     """Guesses what comes next: what followed when the last two tokens occurred before.
 
-    Plans copy names from observations, and reasoning repeats itself from turn to turn. Guesses get longer
-    while they come true.
+    Plans copy names from observations, and reasoning repeats itself from turn to turn. A first guess is one
+    token, which fills a row that is padded anyway; guesses grow fast while they come true, since a text
+    that repeats itself does so at length.
     """
 
-    _SHORTEST, _LONGEST = 3, 15
+    _SHORTEST, _LONGEST = 1, 15
 
     def __init__(self) -> None:
         self._length = self._SHORTEST
@@ -109,7 +110,7 @@ class PromptLookup:
         """A few tokens, or none. `tokens` must start with the tokens of the call before."""
         since = tokens[self._known :]
         came_true = bool(self._guess) and since[: len(self._guess)] == self._guess
-        self._length = min(2 * self._length + 1, self._LONGEST) if came_true else self._SHORTEST
+        self._length = min(4 * self._length + 3, self._LONGEST) if came_true else self._SHORTEST
         for end in range(max(self._known, 2), len(tokens)):
             self._after[tokens[end - 2], tokens[end - 1]] = end
         self._known = len(tokens)
