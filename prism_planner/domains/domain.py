@@ -7,7 +7,7 @@ observation spaces". A `Domain` is exactly that, as a plug-in.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -82,6 +82,17 @@ class Domain(ABC, Generic[ObservationT, PlanT]):
     @abstractmethod
     def record(self, observation: ObservationT, *, first: bool) -> dict[str, Any]:
         """The observation as JSON-able data for a trace: whole when `first`, otherwise the change."""
+
+    @abstractmethod
+    def recall(self, records: Iterable[tuple[dict[str, Any], Sequence[str]]]) -> Iterator[ObservationT]:
+        """The observations of an episode again, from what `record` and `feedback` made of them, in order.
+
+        Each is valid until the next one is taken. Raises ValueError for records that are not from here.
+        """
+
+    @abstractmethod
+    def plan(self, record: dict[str, Any]) -> PlanT:
+        """A plan of a trace (`TraceTurn.plan`) again. Raises ValueError for one that is not from here."""
 
     @abstractmethod
     def feedback(self, observation: ObservationT) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,6 +19,7 @@ from prism_planner.domains.spine.actions import (
 )
 from prism_planner.domains.spine.expert import SpineExpert
 from prism_planner.domains.spine.validation import check_plan
+from prism_planner.graph.delta import GraphDelta
 from prism_planner.graph.scene_graph import SceneGraph
 from prism_planner.graph.text import describe, describe_delta, one_line
 from prism_planner.language.model import Constraint, Message
@@ -106,6 +107,16 @@ class SpineDomain(Domain[SpineObservation, SpinePlan]):
     def record(self, observation: SpineObservation, *, first: bool) -> dict[str, Any]:
         delta = observation.graph.as_delta() if first else observation.delta
         return delta.model_dump(mode="json", exclude_defaults=True)
+
+    def recall(self, records: Iterable[tuple[dict[str, Any], Sequence[str]]]) -> Iterator[SpineObservation]:
+        graph = SceneGraph()
+        for index, (record, feedback) in enumerate(records):
+            delta = GraphDelta.model_validate(record)
+            graph.apply(delta)
+            yield SpineObservation(graph, GraphDelta() if index == 0 else delta, tuple(feedback))
+
+    def plan(self, record: dict[str, Any]) -> SpinePlan:
+        return SpinePlan.model_validate(record)
 
     def feedback(self, observation: SpineObservation) -> list[str]:
         return list(observation.feedback)
