@@ -1,4 +1,5 @@
-"""Models by name: what models/registry.yaml lists, any GGUF file, any OpenAI-compatible endpoint."""
+"""Models by name: what models/registry.yaml lists, any GGUF file, any adapter on a base, any OpenAI-compatible
+endpoint."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from prism_planner.language.model import LanguageModel, ModelLoadError
 
 DIRECTORY_VARIABLE = "PRISM_MODELS"
 ENDPOINT_PREFIX = "openai:"
+ADAPTER_SIGN = "+"
 
 Sha256 = str
 Quantisation = Literal["f16", "q8_0", "q4_0", "q4_1", "q4_k_m"]
@@ -161,7 +163,8 @@ def default_adapter(domain: str) -> str | None:
 
 
 def load_model(name: str, **options: Any) -> LanguageModel:
-    """Load a model by its name in the registry, a path to a .gguf file, or `openai:NAME`.
+    """Load a model by its name in the registry, a path to a .gguf file, `BASE+ADAPTER.gguf` for an adapter
+    that is in no registry on a base that is named in either way, or `openai:NAME`.
 
     The endpoint of `openai:NAME` is OPENAI_BASE_URL, with the key OPENAI_API_KEY. `options` go to
     the constructor of the backend (`LlamaModel`, `OpenAIModel`).
@@ -172,6 +175,9 @@ def load_model(name: str, **options: Any) -> LanguageModel:
         from prism_planner.language.openai_compatible import OpenAIModel
 
         return OpenAIModel(name.removeprefix(ENDPOINT_PREFIX), **options)
+    if adapted := base_and_adapter(name):
+        options = {"name": name, "adapter": adapted[1], **options}
+        name = adapted[0]
     if _is_path(name):
         return _llama(Path(name).expanduser(), options)
     registry = read_registry()
@@ -182,6 +188,41 @@ def load_model(name: str, **options: Any) -> LanguageModel:
     _check_digest(file, adapter.sha256)
     options = {"name": name, "adapter": file, "adapter_scale": adapter.scale, **options}
     return _llama_base(registry.bases[adapter.base], options)
+
+
+def base_and_adapter(name: str) -> tuple[str, Path] | None:
+    """The base and the adapter's file of a name `BASE+ADAPTER.gguf`; None for any other name.
+
+    Raises RegistryError when BASE is neither a base in the registry nor a .gguf file.
+    """
+    if ADAPTER_SIGN not in name or not name.endswith(".gguf") or Path(name).expanduser().exists():
+        return None
+    # A path may have the sign in it, so a base that is a file ends at its suffix.
+    suffix = f".gguf{ADAPTER_SIGN}"
+    base, _, adapter = name.partition(suffix if suffix in name else ADAPTER_SIGN)
+    if suffix in name:
+        base += ".gguf"
+    elif base not in (bases := read_registry().bases):
+        raise RegistryError(
+            f"{name}: before the {ADAPTER_SIGN} goes the adapter's base: a .gguf file or one of "
+            f"{', '.join(bases) or 'none'}, which {registry_path()} has"
+        )
+    return base, Path(adapter).expanduser()
+
+
+def base_source(name: str) -> Path | None:
+    """The GGUF, as published, of a base in the registry or of a .gguf path; None for any other name.
+
+    Raises ModelLoadError when it is not installed or not as the registry says.
+    """
+    if name.endswith(".gguf"):
+        return Path(name).expanduser()
+    base = read_registry().bases.get(name)
+    if base is None:
+        return None
+    file = _source_file(base.source)
+    _check_digest(file, base.sha256)
+    return file
 
 
 def verify(name: str) -> Verification:
@@ -208,6 +249,9 @@ def model_digest(name: str) -> str:
     """
     if name.startswith(ENDPOINT_PREFIX):
         return f"{name}@{os.environ.get('OPENAI_BASE_URL', 'default')}"
+    if adapted := base_and_adapter(name):
+        base, file = adapted
+        return f"{model_digest(base)}+{_sha256(file)}*1"
     if _is_path(name):
         return _sha256(Path(name).expanduser())
     registry = read_registry()
@@ -229,7 +273,7 @@ def _adapter(registry: Registry, name: str) -> AdapterEntry:
     if name not in registry.adapters:
         raise RegistryError(
             f"there is no model {name!r}. {registry_path()} has: {', '.join(registry.names) or 'none'}; "
-            f"a path to a .gguf file and {ENDPOINT_PREFIX}NAME work too"
+            f"a path to a .gguf file, BASE{ADAPTER_SIGN}ADAPTER.gguf and {ENDPOINT_PREFIX}NAME work too"
         )
     return registry.adapters[name]
 

@@ -21,6 +21,7 @@ from prism_planner.language.model import (
     ModelLoadError,
     Session,
 )
+from prism_planner.language.registry import load_model
 
 llama = pytest.importorskip(
     "prism_planner.language.llama", reason="llama-cpp-python is not installed: make setup"
@@ -322,6 +323,17 @@ def test_an_adapter_is_swapped_in_and_out(model, write_adapter: Callable[..., Pa
     finally:
         model.set_adapter(None)
     assert (model._context.evaluate(prompt) == bare).all()
+
+
+def test_an_adapter_is_loaded_with_its_base_by_name(model, write_adapter: Callable[..., Path]) -> None:
+    adapter = write_adapter("random.gguf")
+    name = f"smollm2-135m+{adapter}"
+    loaded = load_model(name, context_length=512)
+    try:
+        assert (loaded.adapter, loaded.path, loaded.context_length) == (adapter, model.path, 512)
+        assert loaded.name == name
+    finally:
+        loaded.close()
 
 
 def test_wrong_adapters_are_refused_and_the_model_stays_as_it_was(

@@ -74,6 +74,26 @@ def test_digests_tell_models_apart(folder: Path) -> None:
     assert len(digests) == 4
 
 
+def test_an_adapter_outside_of_the_registry_on_a_base(folder: Path) -> None:
+    adapter = folder / "c++" / "new.gguf"
+    adapter.parent.mkdir()
+    adapter.write_bytes(b"GGUF and another")
+    base = folder / "tiny.gguf"
+    assert registry.base_and_adapter(f"tiny+{adapter}") == ("tiny", adapter)
+    assert registry.base_and_adapter(f"{base}+{adapter}") == (str(base), adapter)
+    for name in ("tiny", "guide", str(base), str(adapter), "openai:a+b"):
+        assert registry.base_and_adapter(name) is None
+    # The same weights are the same model, registered or not; another adapter is another.
+    registered = folder / "guide.gguf"
+    assert registry.model_digest(f"tiny+{registered}") == registry.model_digest("guide")
+    digests = {registry.model_digest(n) for n in ("tiny", f"tiny+{adapter}", f"tiny+{registered}")}
+    assert len(digests) == 3
+    with pytest.raises(ModelLoadError, match=r"adapter's base: .* one of tiny"):
+        registry.load_model(f"huge+{adapter}")
+    with pytest.raises(ModelLoadError, match=r"none.gguf cannot be read"):
+        registry.model_digest(f"tiny+{folder}/none.gguf")
+
+
 @pytest.mark.usefixtures("folder")
 def test_an_unknown_name_lists_those_that_exist() -> None:
     for call in (registry.load_model, registry.verify, registry.model_digest):
