@@ -1,5 +1,4 @@
-"""Models by name: what models/registry.yaml lists, any GGUF file, any adapter on a base, any OpenAI-compatible
-endpoint."""
+"""Models by name: the registry's, any GGUF file, any adapter on a base, any OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
