@@ -11,7 +11,7 @@ from prism_distill.report.latency import Curve
 from prism_distill.report.paper import FIGURE5, FIGURE5_OURS
 
 TITLE = "Figure 5, latency of a plan"
-HEADINGS = ("", "queries", "mean ± std", "median", "95% below", "tokens, median", "paper: mean ± std")
+HEADINGS = ("", "queries", "mean ± std", "median", "95% below", "characters, median", "paper: mean ± std")
 
 
 def as_json(curves: Mapping[str, Curve]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _rows(curves: Mapping[str, Curve]) -> list[tuple[str, ...]]:
                 f"{figures['mean_s']:.2f} ± {figures['std_s']:.2f} s",
                 f"{figures['median_s']:.2f} s",
                 f"{figures['p95_s']:.2f} s",
-                f"{figures['median_tokens']:g}",
+                f"{figures['median_characters']:g}",
                 beside if curve.round_trip_ms is not None else FIGURE5_OURS,
             )
         )

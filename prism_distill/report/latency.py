@@ -35,22 +35,23 @@ episode, an endpoint would have the whole conversation in its cache when the nex
 
 @dataclass(slots=True)
 class Curve:
-    """seconds: from the query to the whole plan. tokens: that were written in them."""
+    """seconds: from the query to the whole plan. written: characters of each plan; endpoints count tokens
+    differently, or not at all."""
 
     label: str
     round_trip_ms: float | None = None
     seconds: list[float] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
 
     def as_json(self) -> dict[str, float | None]:
-        """`{mean_s, std_s, median_s, p95_s, queries, median_tokens, round_trip_ms}`"""
+        """`{mean_s, std_s, median_s, p95_s, queries, median_characters, round_trip_ms}`"""
         return {
             "mean_s": statistics.fmean(self.seconds),
             "std_s": statistics.stdev(self.seconds) if len(self.seconds) > 1 else 0.0,
             "median_s": statistics.median(self.seconds),
             "p95_s": sorted(self.seconds)[int(0.95 * (len(self.seconds) - 1))],
             "queries": len(self.seconds),
-            "median_tokens": statistics.median(self.tokens),
+            "median_characters": statistics.median(self.written),
             "round_trip_ms": self.round_trip_ms,
         }
 
@@ -154,7 +155,7 @@ def _add(curve: Curve, trace: PlanTrace) -> bool:
         if turn.plan is None:
             break
         curve.seconds.append(turn.timing.prompt_s + turn.timing.generation_s)
-        curve.tokens.append(turn.generated_tokens)
+        curve.written.append(len(turn.raw))
     return bool(trace.turns) and trace.turns[0].plan is not None
 
 
@@ -171,4 +172,4 @@ def _ask(
         except ContextFullError:
             return  # a longer conversation than this endpoint can read; the planner would begin a new one
         curve.seconds.append(time.perf_counter() - started)
-        curve.tokens.append(completion.usage.generated)
+        curve.written.append(len(completion.text))

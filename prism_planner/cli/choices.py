@@ -10,7 +10,7 @@ from prism_planner.cli.errors import CommandError
 EXPERT = "expert"
 
 MODEL_HELP = (
-    "Who plans: a name from `prism models list`, a .gguf file, openai:NAME, or expert. "
+    "Who plans: a name from `prism models list`, a .gguf file, BASE+ADAPTER.gguf, openai:NAME, or expert. "
     "Default: the distilled adapter of the domain, or the expert while there is none."
 )
 

@@ -21,9 +21,9 @@ def list_models(
     """List base models and adapters, whether each is installed, and what was
     measured.
 
-    Besides these, --model takes expert, the path of a .gguf file, and
-    openai:NAME for any OpenAI-compatible endpoint (OPENAI_BASE_URL,
-    OPENAI_API_KEY).
+    Besides these, --model takes expert, the path of a .gguf file,
+    BASE+ADAPTER.gguf for an adapter that is not listed, and openai:NAME for
+    any OpenAI-compatible endpoint (OPENAI_BASE_URL, OPENAI_API_KEY).
 
         prism models list
     """
