@@ -32,6 +32,7 @@ from rclpy.node import Node
 
 from prism_msgs.action import ExecuteTask
 from prism_planner.nodes.qos import SENSOR
+from prism_planner.nodes.runtime import in_executor
 from prism_planner.nodes.supervisor import Stack, StackOptions
 
 SCENARIO = """
@@ -74,8 +75,9 @@ class Driver:
         threading.Thread(target=self.executor.spin, daemon=True).start()
 
     def measure(self, task: str, cruise: float) -> Stop:
-        handle = self._await(self.client.send_goal_async(ExecuteTask.Goal(task=task)))
-        result = handle.get_result_async()
+        goal = ExecuteTask.Goal(task=task)
+        handle = self._await(in_executor(self.executor, self.client.send_goal_async, goal))
+        result = in_executor(self.executor, handle.get_result_async)
         deadline = time.perf_counter() + 30
         while self.speed < 0.98 * cruise:
             if result.done() or time.perf_counter() > deadline:
@@ -84,7 +86,7 @@ class Driver:
         time.sleep(0.05)
         self.stood = 0.0
         start, place = time.perf_counter(), self.place
-        handle.cancel_goal_async()
+        in_executor(self.executor, handle.cancel_goal_async)
         self._await(result)
         ended = time.perf_counter()
         while not self.stood:

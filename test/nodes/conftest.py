@@ -24,6 +24,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor  #
 from rclpy.node import Node  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
 
+from prism_planner.nodes.runtime import in_executor  # noqa: E402
 from prism_planner.nodes.supervisor import Stack, StackOptions  # noqa: E402
 
 # A road of five regions, 10 m apart, with a side path; what is hidden has to be found.
@@ -94,14 +95,17 @@ class Probe:
 
     def send(self, client: ActionClient, goal: Any, timeout_s: float = 10.0) -> Any:
         """The goal's handle."""
-        future = client.send_goal_async(goal)
+        future = in_executor(self.executor, client.send_goal_async, goal)
         self.wait_until(future.done, timeout_s, "answer to the goal")
         return future.result()
 
     def result(self, handle: Any, timeout_s: float = 30.0) -> Any:
-        future = handle.get_result_async()
+        future = in_executor(self.executor, handle.get_result_async)
         self.wait_until(future.done, timeout_s, "result of the goal")
         return future.result()
+
+    def cancel(self, handle: Any) -> None:
+        in_executor(self.executor, handle.cancel_goal_async)
 
     @staticmethod
     def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:

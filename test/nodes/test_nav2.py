@@ -194,7 +194,7 @@ def test_cancel_stands_the_robot(probe: Any, skills: Any, robot: GoalRobot) -> N
     stops = robot.stops
     handle = probe.send(skills, ExecuteSkill.Goal(skill="goto", target="r_3"))
     probe.wait_until(lambda: robot.speed > 0 and robot.x > 2.0, 5, "a driving robot")
-    handle.cancel_goal_async()
+    probe.cancel(handle)
     result = probe.result(handle).result
     assert result.code == _Result.CANCELLED
     probe.wait_until(lambda: robot.speed == 0.0, 2, "a standing robot")
