@@ -76,7 +76,8 @@ def prefetch(
     LanguageModelError.
     """
     with contextlib.suppress(ContextFullError):
-        model.prefill(_opening(domain, model, "", observation, style), cancel=cancel)
+        messages = opening(domain, "", observation, style=style, context_length=model.context_length)
+        model.prefill(messages, cancel=cancel)
 
 
 class ModelPolicy(Generic[ObservationT, PlanT]):
@@ -152,7 +153,14 @@ class ModelPolicy(Generic[ObservationT, PlanT]):
         self.close()
         self._previous = None
         self._session = self._model.session(
-            _opening(self._domain, self._model, self._task, observation, self._style, share)
+            opening(
+                self._domain,
+                self._task,
+                observation,
+                style=self._style,
+                context_length=self._model.context_length,
+                share=share,
+            )
         )
         return self._session
 
@@ -214,16 +222,18 @@ class ExpertPolicy(Generic[ObservationT, PlanT]):
         """Nothing to free."""
 
 
-def _opening(
+def opening(
     domain: Domain[ObservationT, PlanT],
-    model: LanguageModel,
     task: str,
     observation: ObservationT,
+    *,
     style: Style,
+    context_length: int,
     share: float = _RESTART_SHARE,
 ) -> list[Message]:
-    """How a conversation begins: instructions, and the observation in at most `share` of the window."""
-    budget = int(model.context_length * share * _CHARS_PER_TOKEN)
+    """How a conversation begins: instructions, and the observation in at most `share` of the window of
+    `context_length` tokens."""
+    budget = int(context_length * share * _CHARS_PER_TOKEN)
     text = domain.render(task, observation, style=style, first=True, budget=budget)
     return [*domain.system(style), Message("user", text)]
 
