@@ -228,18 +228,20 @@ def figure5(
                 log=setting.out / "endpoint.log",
             )
             asked = Endpoint(stack.enter_context(serving), ALIAS, "distilled")
-            notes = figure.notes(name, None)
         else:
             assert endpoint_model is not None
             asked = Endpoint(endpoint, endpoint_model, "source")
-            notes = figure.notes(name, f"{endpoint_model} at {endpoint}")
         curves = _timed(model, asked, setting, round_trip or [6.7, 200.0], queries)
+    hosted = f"{endpoint_model} at {endpoint}" if endpoint is not None else None
+    notes = figure.notes(name, hosted)
     screen = console()
     screen.print(figure.as_rich(curves), soft_wrap=False)
     for note in notes:
         screen.print(f"  {note}", markup=False)
     draw_latencies(
-        setting.out / "figure5.png", {c.label: c.seconds for c in curves.values()}, title=figure.TITLE
+        setting.out / "figure5.png",
+        {curve.label: curve.seconds for curve in curves.values()},
+        title=figure.caption(hosted),
     )
     save(setting.out, "figure5", figure.as_json(curves), figure.as_markdown(curves, notes))
     _finish(figure.as_json(curves), "figure5", setting, run, json_file)

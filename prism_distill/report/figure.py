@@ -33,13 +33,18 @@ def as_markdown(curves: Mapping[str, Curve], notes: tuple[str, ...]) -> str:
     return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
 
 
+def caption(endpoint: str | None) -> str:
+    """The picture's title, which says who answers. endpoint: as in `notes`."""
+    return f"{TITLE}. Endpoint: {endpoint or 'the same small model on this same machine, not GPT-4o'}"
+
+
 def notes(ours: str, endpoint: str | None) -> tuple[str, ...]:
     """What a reader must know. endpoint: model and address; None for the server on this machine."""
     who = (
         f"The endpoint is {endpoint}, asked with the source's prompt."
         if endpoint is not None
         else "The endpoint runs the same small model on this same machine (llama-cpp-python's server): it is "
-        "not GPT-4o, nor any hosted model. What differs between the curves is the network and the runtime."
+        "not GPT-4o, nor any hosted model. Between the curves differ the network, the runtime and the constraint."
     )
     return (
         f"On board: {ours}, in closed loop, decoding constrained. The endpoint answers the same "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +23,9 @@ _NEEDED = ("fastapi", "uvicorn", "sse_starlette", "starlette_context", "pydantic
 _START_S = 120.0
 _STOP_S = 10.0
 _POLL_S = 0.2
+
+# Where util-linux is, a parent that is killed leaves no server behind.
+_ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--") if shutil.which("setpriv") else ()
 
 
 @contextmanager
@@ -47,7 +51,7 @@ def local_endpoint(base: Path, *, adapter: Path | None, context_length: int, log
         command += ["--lora_path", str(adapter)]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen([*_ENDS_WITH_PARENT, *command], stdout=output, stderr=subprocess.STDOUT)
     try:
         address = f"http://127.0.0.1:{port}/v1"
         _wait(address, server, log)

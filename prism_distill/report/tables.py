@@ -10,7 +10,7 @@ from prism_distill.report.measure import Results, Setting
 from prism_distill.report.paper import TABLE1, TABLE2, TABLE3, Figures
 from prism_distill.report.ratio import ratio
 from prism_distill.report.table import Cell, Part, ResultTable
-from prism_planner.evaluation.episode import EpisodeResult
+from prism_planner.evaluation.episode import EXPERT, EpisodeResult
 from prism_planner.evaluation.metrics import rate
 
 SLM, PRISM, SOURCE = "slm", "prism", "source"
@@ -140,7 +140,9 @@ def _models(contenders: Sequence[Contender]) -> dict[str, str]:
 
 def _conditions(contenders: Sequence[Contender], setting: Setting) -> tuple[str, ...]:
     prompts = ", ".join(f"{contender.row} {contender.style}" for contender in contenders)
+    taught = "The expert is told what each task's sentence means, where a scenario says so; models are not."
     return (
+        *([taught] if any(contender.model == EXPERT for contender in contenders) else ()),
         f"{setting.mask:.0%} masked, seed {setting.seed}; decoding is constrained for every model.",
         f"Prompts: {prompts}.",
     )

@@ -76,6 +76,7 @@ def test_the_figure_is_told(yard: Path, endpoint) -> None:
     assert "GPT-4o 3.64 ± 2.25 s" in text
     assert "same small model on this same machine" in text
     assert "not GPT-4o" in text
+    assert "not GPT-4o" in figure.caption(None)
     assert "not GPT-4o" not in "".join(figure.notes("spine-smollm2", "gpt-4o at http://gateway/v1"))
 
 
