@@ -73,7 +73,8 @@ class Batch:
     """Trees, one behind the other, as tensors.
 
     tokens, positions: (T,). parts: for each tree the bounds of its parts within T. predicts: (S,), the
-    place whose hidden state predicts a supervised token; targets: (S,) those tokens.
+    place whose hidden state predicts a supervised token; targets: (S,) those tokens; turns: (S,) the number
+    of the answer that each belongs to.
     """
 
     tokens: Tensor
@@ -81,14 +82,17 @@ class Batch:
     parts: list[list[int]]
     predicts: Tensor
     targets: Tensor
+    turns: Tensor
 
     @classmethod
-    def of(cls, trees: Sequence[Tree]) -> Batch:
+    def of(cls, trees: Sequence[Tree], device: torch.device | str = "cpu") -> Batch:
         tokens: list[int] = []
         positions: list[int] = []
         parts: list[list[int]] = []
         predicts: list[int] = []
         targets: list[int] = []
+        turns: list[int] = []
+        turn = -1
         for tree in trees:
             start, shared = len(tokens), tree.bounds[1]
             parts.append([start + bound for bound in tree.bounds])
@@ -98,9 +102,22 @@ class Batch:
                 positions += range(shared, shared + end - begin)
                 for i in range(begin, end):
                     if tree.supervised[i] and i:
+                        turn += i == begin or not tree.supervised[i - 1]
                         predicts.append(start + (i - 1 if i > begin else shared - 1))
                         targets.append(tree.tokens[i])
-        return cls(*map(torch.tensor, (tokens, positions)), parts, *map(torch.tensor, (predicts, targets)))
+                        turns.append(turn)
+
+        def tensor(values: list[int]) -> Tensor:
+            return torch.tensor(values, dtype=torch.long, device=device)
+
+        return cls(
+            tokens=tensor(tokens),
+            positions=tensor(positions),
+            parts=parts,
+            predicts=tensor(predicts),
+            targets=tensor(targets),
+            turns=tensor(turns),
+        )
 
     @property
     def supervised(self) -> int:
@@ -156,7 +173,7 @@ class FusedLlama:
         cos, sin = (t[0].to(self._dtype) for t in self._rotary(x[None], batch.positions[None]))
         half = self._head_dim // 2
         angles = cos[:, None, :half], sin[:, None, :half]
-        masks = _masks(batch.parts, self._dtype)
+        masks = _masks(batch.parts, x)
         for layer in self._layers:
             qkv = layer.qkv(_Normalise.apply(x, self._eps)).unflatten(-1, (-1, self._head_dim))
             qkv = _Rotate.apply(qkv, *angles, self._heads + self._kv_heads)
@@ -203,7 +220,7 @@ class _Projection:
         down = torch.cat([a for _, _, a, _ in self._branches])
         if self._norm is not None:
             down = down * self._norm
-        up = torch.zeros(len(self._weight), len(down), dtype=self._dtype)
+        up = torch.zeros(len(self._weight), len(down), dtype=self._dtype, device=self._weight.device)
         column = 0
         for rows, scale, a, b in self._branches:
             up[rows, column : column + len(a)] = (b * scale).to(self._dtype)
@@ -311,7 +328,7 @@ class _HeadLoss(torch.autograd.Function):
             logs = logits - logits.logsumexp(-1, keepdim=True)
             total -= logs.gather(-1, wanted[:, None]).sum()
             probabilities = logs.exp_()
-            probabilities[torch.arange(len(wanted)), wanted] -= 1
+            probabilities[torch.arange(len(wanted), device=wanted.device), wanted] -= 1
             of_hidden[begin : begin + _CHUNK] = probabilities.to(hidden.dtype) @ head
         ctx.save_for_backward(of_hidden.div_(max(len(hidden), 1)))
         return total / max(len(hidden), 1)
@@ -322,7 +339,7 @@ class _HeadLoss(torch.autograd.Function):
         return of_hidden * gradients[0], None, None
 
 
-def _masks(parts: Sequence[Sequence[int]], dtype: torch.dtype) -> dict[tuple[int, int], Tensor]:
+def _masks(parts: Sequence[Sequence[int]], like: Tensor) -> dict[tuple[int, int], Tensor]:
     """For a branch of n tokens behind p shared ones, what each of its tokens may look at: (n, p + n)."""
     masks: dict[tuple[int, int], Tensor] = {}
     for bounds in parts:
@@ -330,8 +347,8 @@ def _masks(parts: Sequence[Sequence[int]], dtype: torch.dtype) -> dict[tuple[int
         for begin, end in pairwise(bounds[1:]):
             size = (end - begin, shared)
             if shared and size not in masks:
-                later = torch.full((size[0], size[0]), float("-inf"), dtype=dtype).triu(1)
-                masks[size] = torch.cat((torch.zeros(size[0], shared, dtype=dtype), later), dim=1)
+                later = like.new_full((size[0], size[0]), float("-inf")).triu(1)
+                masks[size] = torch.cat((like.new_zeros(size[0], shared), later), dim=1)
     return masks
 
 

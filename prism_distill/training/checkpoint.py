@@ -1,0 +1,80 @@
+"""Checkpoints of a training run: whole or absent, whenever the process is killed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+_NAME = re.compile(r"step-(\d+)")
+
+
+class CheckpointError(Exception):
+    """A checkpoint does not fit the run; the message says why and what to do."""
+
+
+def latest(directory: Path) -> Path | None:
+    """The newest checkpoint, or None."""
+    return max(_all(directory), key=step_of, default=None)
+
+
+def step_of(checkpoint: Path) -> int:
+    match = _NAME.fullmatch(checkpoint.name)
+    return int(match[1]) if match else -1
+
+
+def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep: int = 2) -> Path:
+    """Write the adapter of a PEFT model and `state` as `step-NNNNNN`; all but the newest `keep` go.
+
+    Raises CheckpointError when there is no room.
+    """
+    import torch
+
+    target = directory / f"step-{step:06}"
+    partial = directory / f".{target.name}.partial"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+        model.save_pretrained(partial)
+        torch.save(state, partial / "state.pt")
+        if target.exists():
+            shutil.rmtree(target)
+        partial.replace(target)
+    except (OSError, RuntimeError) as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise CheckpointError(
+            f"{target}: the checkpoint cannot be written: {error}. Free some space and run the same "
+            "command again: training goes on from the checkpoint before"
+        ) from error
+    for old in sorted(_all(directory), key=step_of)[:-keep]:
+        shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def load(checkpoint: Path, *, model: Any, fingerprint: str) -> dict[str, Any]:
+    """Put the adapter of a checkpoint into a PEFT model; the state that was saved with it.
+
+    fingerprint: what the run depends on; the checkpoint must have been made for the same. Raises
+    CheckpointError.
+    """
+    import torch
+    from peft import set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    try:
+        state: dict[str, Any] = torch.load(checkpoint / "state.pt", weights_only=True)
+        weights = load_file(checkpoint / "adapter_model.safetensors")
+    except Exception as error:
+        raise CheckpointError(f"{checkpoint} cannot be read: {error}. Delete it to start before it") from None
+    if state.get("fingerprint") != fingerprint:
+        raise CheckpointError(
+            f"{checkpoint} belongs to other data or other settings of `training`. Start anew with --fresh, "
+            "or choose another directory for this run"
+        )
+    set_peft_model_state_dict(model, weights)
+    return state
+
+
+def _all(directory: Path) -> list[Path]:
+    return [path for path in directory.glob("step-*") if _NAME.fullmatch(path.name)]
