@@ -44,7 +44,7 @@ def notes(ours: str, endpoint: str | None) -> tuple[str, ...]:
         f"The endpoint is {endpoint}, asked with the source's prompt."
         if endpoint is not None
         else "The endpoint runs the same small model on this same machine (llama-cpp-python's server): it is "
-        "not GPT-4o, nor any hosted model. Between the curves differ the network, the runtime and the constraint."
+        "not GPT-4o, nor any hosted model. The curves differ in network, runtime and constraint."
     )
     return (
         f"On board: {ours}, in closed loop, decoding constrained. The endpoint answers the same "
