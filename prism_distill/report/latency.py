@@ -22,7 +22,7 @@ from prism_planner.domains.domain import Style
 from prism_planner.domains.registry import load_domain
 from prism_planner.domains.trace import PlanTrace
 from prism_planner.evaluation.episode import EpisodeOptions, run_episode
-from prism_planner.language.model import ContextFullError, LanguageModel, Limits, Message
+from prism_planner.language.model import ContextFullError, EndpointError, LanguageModel, Limits, Message
 from prism_planner.language.openai_compatible import OpenAIModel
 from prism_planner.worlds.scenario import load_scenario
 
@@ -134,7 +134,10 @@ def _behind(endpoint: Endpoint, round_trip_s: float) -> Iterator[OpenAIModel]:
     with delay_proxy(parts.hostname, parts.port or 80, round_trip_s=round_trip_s) as port:
         model = OpenAIModel(endpoint.model, base_url=f"http://127.0.0.1:{port}{parts.path}")
         try:
-            model.generate([Message("user", "ready?")], limits=Limits(max_tokens=1))
+            try:
+                model.generate([Message("user", "ready?")], limits=Limits(max_tokens=1))
+            except EndpointError as error:
+                raise EndpointError(f"{endpoint.address}, through the delaying proxy: {error}") from None
             yield model
         finally:
             model.close()

@@ -69,6 +69,11 @@ def test_addresses_that_cannot_be_delayed(yard: Path, endpoint, address: str) ->
         measure(yard, endpoint, address)
 
 
+def test_an_endpoint_that_is_not_there_is_named(yard: Path, endpoint) -> None:
+    with pytest.raises(EndpointError, match=r"^http://127.0.0.1:9/v1, through the delaying proxy"):
+        measure(yard, endpoint, "http://127.0.0.1:9/v1")
+
+
 def test_the_figure_is_told(yard: Path, endpoint) -> None:
     curves = measure(yard, endpoint, endpoint.address)
     notes = figure.notes("spine-smollm2", None)
