@@ -36,7 +36,7 @@ def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
-        model.save_pretrained(partial)
+        save_adapter(model, partial)
         torch.save(state, partial / "state.pt")
         if target.exists():
             shutil.rmtree(target)
@@ -50,6 +50,12 @@ def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep:
     for old in sorted(_all(directory), key=step_of)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
+
+
+def save_adapter(model: Any, directory: Path) -> None:
+    """Write the adapter of a PEFT model."""
+    # The embeddings are the base's own; PEFT would look for the base on a hub to see whether they grew.
+    model.save_pretrained(directory, save_embedding_layers=False)
 
 
 def load(checkpoint: Path, *, model: Any, fingerprint: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _shared(conversations: Sequence[Conversation]) -> int:
     if len(conversations) == 1:
         shortest = min(shortest, 0)
     for i in range(shortest):
-        if first.supervised[i + 1] or any(c.tokens[i] != first.tokens[i] for c in conversations):
+        if any(c.supervised[i + 1] or c.tokens[i] != first.tokens[i] for c in conversations):
             return i
     return max(shortest, 0)
 

@@ -232,13 +232,13 @@ class _Run:
         current = self._directory / "candidate"
         success = None
         if self._accelerator.is_main_process:
-            self._model.save_pretrained(current)
+            checkpoint.save_adapter(self._model, current)
             success = self._try(current) if self._try is not None else None
         validation = Validation(step, *scores, success=success)
         if self._best is None or _quality(validation) > _quality(self._best):
             self._best = validation
             if self._accelerator.is_main_process:
-                self._model.save_pretrained(self._directory / ADAPTER)
+                checkpoint.save_adapter(self._model, self._directory / ADAPTER)
         self._validations.append(validation)
         self._log(asdict(validation))
         return validation

@@ -28,3 +28,20 @@ def tiny_llama():
         if "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.2)
     return model
+
+
+@pytest.fixture
+def tiny_base(tmp_path, tiny_llama):
+    """A saved random Llama, as the trainer gets it."""
+    from prism_distill.base_model import BaseModel
+    from prism_planner.language.chat_format import CHATML, ChatFormat
+
+    class Letters:
+        begin_text = ""
+
+        def encode(self, text: str, *, special: bool) -> list[int]:
+            return [ord(c) % 97 for c in text]
+
+    folder = tmp_path / "base"
+    tiny_llama.unload().save_pretrained(folder)
+    return BaseModel(name="tiny", form=ChatFormat(CHATML), tokenizer=Letters(), path=str(folder))
