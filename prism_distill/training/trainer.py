@@ -137,8 +137,8 @@ class _Run:
         self._accelerator = Accelerator()
         self._device = self._accelerator.device
         torch.manual_seed(settings.seed)
-        self._model = _with_lora(base, settings).to(self._device)
-        dtype = _precision(settings.precision, self._device)
+        self._model = add_lora(base, settings).to(self._device)
+        dtype = choose_precision(settings.precision, self._device)
         self._fused = FusedLlama(self._model, dtype=dtype)
         self._parameters = [p for p in self._model.parameters() if p.requires_grad]
         self._optimizer = torch.optim.AdamW(
@@ -307,7 +307,8 @@ class _Clock:
         return Progress(step, steps, loss, rate, *self._rates, seconds_left=mean * (steps - step))
 
 
-def _with_lora(base: BaseModel, settings: TrainingSettings) -> Any:
+def add_lora(base: BaseModel, settings: TrainingSettings) -> Any:
+    """The base in float32 under a fresh adapter, as a PEFT model."""
     from peft import LoraConfig, get_peft_model
 
     targets = settings.targets if isinstance(settings.targets, str) else list(settings.targets)
@@ -323,7 +324,8 @@ def _with_lora(base: BaseModel, settings: TrainingSettings) -> Any:
     return model
 
 
-def _precision(wanted: str, device: torch.device) -> torch.dtype:
+def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
+    """What `training.precision` stands for on this device."""
     if wanted != "auto":
         dtype: torch.dtype = getattr(torch, wanted)
         return dtype
