@@ -116,7 +116,7 @@ class ElicitationSettings(_Section):
     besides, drawn for each world from this range. masks: how often each world is masked anew. masking:
     `false` gives the whole graph away at the start (for table 3). validation: `false` keeps episodes that
     did not succeed (for table 3). max_steps: before an episode is given up. max_ineffective: how often the
-    same action may change nothing in an episode that is kept. temperature: of a model.
+    same action may change nothing in an episode that is kept.
 
     executor: processes, threads (endpoints), ray (needs `pip install ray`), or auto. workers: how many; by
     default all cores for the expert, 1 for a model in process, 8 for an endpoint. max_cost: an estimate
@@ -131,7 +131,6 @@ class ElicitationSettings(_Section):
     validation: bool = True
     max_steps: int = Field(default=30, ge=1)
     max_ineffective: int = Field(default=1, ge=0)
-    temperature: float = Field(default=0.0, ge=0, le=2)
     executor: Literal["auto", "processes", "threads", "ray"] = "auto"
     workers: int | None = Field(default=None, ge=1)
     prices: Prices = Prices()

@@ -25,7 +25,7 @@ from prism_distill.scenarios.searches import SEARCHES
 from prism_distill.scenarios.splits import Split, number, split_of_world
 from prism_distill.scenarios.states import STATE_KINDS
 from prism_distill.scenarios.world import MAX_NODES, World
-from prism_planner.worlds.envelope import SCENARIO_FORMAT
+from prism_planner.worlds.envelope import SCENARIO_FORMAT, Scenario
 from prism_planner.worlds.spine_scenario import SpineScenario
 
 Platform = Literal["ugv", "uav"]
@@ -118,16 +118,21 @@ def write_scenarios(
     return paths
 
 
-def to_yaml(scenario: SpineScenario) -> str:
-    """The scenario as a `prism-scenario/1` document."""
+def to_document(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as plain data of the format `prism-scenario/1`."""
     plain = scenario.model_dump(mode="json", exclude_defaults=True)
     for task in plain.get("tasks", ()):
         for criteria in (task.get("success", ()), *task.get("any_success", ())):
             for criterion in criteria:
                 if "order" in criterion:
                     criterion["order"] = [{item["deed"]: item["names"]} for item in criterion["order"]]
+    return plain
+
+
+def to_yaml(scenario: SpineScenario) -> str:
+    """The scenario as a `prism-scenario/1` document."""
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)
+    return yaml.dump(to_document(scenario), Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def intents() -> dict[str, str]:
