@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -84,8 +85,10 @@ class TensorSpec:
     @property
     def size(self) -> int:
         """Bytes."""
+        block: int
+        size: int
         block, size = GGML_QUANT_SIZES[self.kind]
-        return int(np.prod(self.shape)) // block * size
+        return math.prod(self.shape) // block * size
 
 
 def write_gguf(writer: GGUFWriter, path: Path, specs: Iterable[TensorSpec], values: Iterable[Matrix]) -> None:

@@ -167,7 +167,7 @@ def _continue(
     """Each prompt with its greedy continuation: the tokens, and the logits that each was chosen from."""
     import torch
 
-    model.eval()  # type: ignore[no-untyped-call]
+    model.train(mode=False)
     for prompt in prompts:
         continuation: list[tuple[int, Logits]] = []
         step, memory = list(prompt), None
