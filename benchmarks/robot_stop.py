@@ -73,6 +73,8 @@ class Driver:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         threading.Thread(target=self.executor.spin, daemon=True).start()
+        if not self.client.wait_for_server(30):
+            raise SystemExit("the planner's action server was not discovered")
 
     def measure(self, task: str, cruise: float) -> Stop:
         goal = ExecuteTask.Goal(task=task)
