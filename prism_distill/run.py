@@ -14,8 +14,9 @@ import json
 import os
 import platform
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -196,20 +197,25 @@ class Run:
         self._save()
         return True
 
-    def finish(
-        self, stage: StageName, files: Iterable[Path], *, results: Mapping[str, Any], seconds: float
-    ) -> None:
+    @contextmanager
+    def working(self, stage: StageName) -> Iterator[None]:
+        """Count the time that is spent on a stage, also when it fails."""
+        began = time.monotonic()
+        try:
+            yield
+        except BaseException:
+            # A full disk may be why it failed.
+            with suppress(RunError):
+                self._add_seconds(stage, time.monotonic() - began)
+            raise
+        self._add_seconds(stage, time.monotonic() - began)
+
+    def finish(self, stage: StageName, files: Iterable[Path], *, results: Mapping[str, Any]) -> None:
         """The stage is done: note its files, which are all on disk, and its figures."""
         record = self.manifest.stages[stage]
         record.files = {str(file.relative_to(self.directory)): file_digest(file) for file in sorted(files)}
         record.results = dict(results)
-        record.seconds += seconds
         record.status, record.done = "done", _now()
-        self._save()
-
-    def add_seconds(self, stage: StageName, seconds: float) -> None:
-        """Count work on a stage that was not finished."""
-        self.manifest.stages[stage].seconds += seconds
         self._save()
 
     def forget(self, stage: StageName) -> None:
@@ -222,6 +228,10 @@ class Run:
                 shutil.rmtree(path)
             else:
                 path.unlink()
+
+    def _add_seconds(self, stage: StageName, seconds: float) -> None:
+        self.manifest.stages[stage].seconds += seconds
+        self._save()
 
     def _left(self, stage: StageName) -> list[Path]:
         """What there is of a stage, but for empty directories."""

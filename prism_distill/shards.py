@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -61,14 +61,6 @@ class Shard:
             os.close(self._file)
             self._file = None
 
-    def __enter__(self) -> Shard:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _open(self) -> int:
         try:
             self._journal.parent.mkdir(parents=True, exist_ok=True)
@@ -85,6 +77,45 @@ class Shard:
         for line in self._journal.read_bytes().split(b"\n")[:-1]:
             key, record = json.loads(line)
             yield key, record
+
+
+class Gathering:
+    """Shards that are being filled, each written as soon as it has all of its records."""
+
+    def __init__(self, write: Callable[[Path, list[Any]], None]) -> None:
+        """write: as for `Shard.seal`."""
+        self._write = write
+        self._open: dict[Path, tuple[Shard, set[str]]] = {}
+
+    def begin(self, path: Path, keys: Iterable[str]) -> set[str]:
+        """Start or continue the shard with the records `keys`; those that it still lacks."""
+        shard = Shard(path)
+        if shard.sealed:
+            return set()
+        missing = set(keys) - shard.keys()
+        if missing:
+            self._open[path] = (shard, set(missing))
+        else:
+            shard.seal(self._write)
+        return missing
+
+    def add(self, path: Path, key: str, record: Record) -> None:
+        """Raises RunError when there is no room."""
+        shard, missing = self._open[path]
+        shard.add(key, record)
+        missing.discard(key)
+        if not missing:
+            shard.seal(self._write)
+            del self._open[path]
+
+    def __enter__(self) -> Gathering:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        for shard, _ in self._open.values():
+            shard.close()
 
 
 def shard_path(folder: Path, split: str, number: int, suffix: str) -> Path:
