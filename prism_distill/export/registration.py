@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import yaml
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
@@ -78,27 +79,22 @@ def register(path: Path, name: str, entry: AdapterEntry) -> None:
 def with_entry(path: Path, name: str, entry: AdapterEntry) -> str:
     """The text of a registry.yaml with an adapter added or replaced. Raises as `register` does."""
     read_registry(path)
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 1 << 16
-    document = yaml.load(path.read_text(encoding="utf-8"))
+    editor = YAML()
+    editor.preserve_quotes = True
+    editor.width = 1 << 16
+    document = editor.load(path.read_text(encoding="utf-8"))
     values = entry.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     if document.get("adapters"):
         document["adapters"][name] = values
     else:
         # `adapters: {}` would go on in one line.
         document["adapters"] = CommentedMap({name: values})
+    stream = io.StringIO()
+    editor.dump(document, stream)
+    text = stream.getvalue()
     try:
-        Registry.model_validate(_plain(document))
+        Registry.model_validate(yaml.safe_load(text))
     except ValidationError as error:
         reasons = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
         raise ExportError(f"{path}: {name} cannot be added: {reasons}") from None
-    stream = io.StringIO()
-    yaml.dump(document, stream)
-    return stream.getvalue()
-
-
-def _plain(document: CommentedMap) -> object:
-    stream = io.StringIO()
-    YAML().dump(document, stream)
-    return YAML(typ="safe").load(stream.getvalue())
+    return text

@@ -108,7 +108,7 @@ def _base_gguf(base: BaseModel, settings: ExportSettings) -> Path:
     if file is None:
         raise ExportError(
             f"export.base_gguf is missing: {base.name} is a Hugging Face model, and llama.cpp needs it as "
-            "a GGUF. Convert it with llama.cpp (`convert_hf_to_gguf.py --outtype f16 DIRECTORY`), and name the file"
+            "a GGUF. Make one with llama.cpp (`convert_hf_to_gguf.py --outtype f16 DIRECTORY`), and name it"
         )
     return file
 

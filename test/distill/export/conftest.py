@@ -149,6 +149,12 @@ def adapter_copy(shared_tiny, tmp_path):
 
 
 @pytest.fixture
+def unpermute():
+    """Changes a saved adapter such that its export lacks the reordering of query and key rows."""
+    return _undo_reordering
+
+
+@pytest.fixture
 def unpermuted(shared_tiny, adapter_copy):
     """The shared adapter such that its export lacks the reordering of query and key rows."""
     _undo_reordering(adapter_copy, shared_tiny.config.head_dim)
