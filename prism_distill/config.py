@@ -142,12 +142,14 @@ class DatasetSettings(_Section):
 
     max_rows: of the training split, so that runs can be compared at equal budget; None keeps all.
     evaluation: scenario files or directories, besides those that come with prism, that training must not
-    have seen. similarity: rows whose words agree to this share count as near-duplicates (reported, kept).
-    examples: shown in the card.
+    have seen; leakage: what to do about rows that share a sentence or a world with one of them, to `fail` or
+    to `drop` them. similarity: rows whose words agree to this share count as near-duplicates (reported,
+    kept). examples: shown in the card.
     """
 
     max_rows: int | None = Field(default=None, ge=1)
     evaluation: tuple[Path, ...] = ()
+    leakage: Literal["fail", "drop"] = "fail"
     similarity: Share = 0.9
     examples: int = Field(default=4, ge=0, le=50)
 

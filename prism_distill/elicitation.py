@@ -20,8 +20,9 @@ from prism_distill.config import DistillConfig, ElicitationSettings
 from prism_distill.conversation import messages
 from prism_distill.estimate import REQUEST_S, Estimate
 from prism_distill.executors import Executor, cores, each
+from prism_distill.leakage import layout_of
 from prism_distill.run import Run, code_digest
-from prism_distill.scenarios.reserved import layout_digest, normalised
+from prism_distill.scenarios.reserved import normalised
 from prism_distill.scenarios.splits import SPLITS, number
 from prism_distill.shards import Gathering, Shard, sealed_shards
 from prism_planner.domains.domain import Domain, Style
@@ -302,7 +303,7 @@ def _row(
     settings: ElicitationSettings,
 ) -> dict[str, Any]:
     task: SpineTask = scenario.tasks[result.task]
-    world = layout_digest((region.name for region in scenario.world.regions), scenario.world.edges)
+    world = layout_of(scenario)
     reason = judge_trace(result.success, trace, max_ineffective=settings.max_ineffective)
     usable = bool(trace.turns) and trace.turns[0].plan is not None
     for turn in trace.turns:
