@@ -59,8 +59,8 @@ def main() -> None:
     settings = TrainingSettings(
         tokens_per_step=1,
         max_tokens=100_000,
-        warmup=0.0,
-        final_rate=1.0,
+        warmup=0,
+        decay=0.0,
         evaluations=0,
         precision=str(precision).removeprefix("torch."),
     )

@@ -14,9 +14,9 @@ class CheckpointError(Exception):
     """A checkpoint does not fit the run; the message says why and what to do."""
 
 
-def latest(directory: Path) -> Path | None:
-    """The newest checkpoint, or None."""
-    return max(_all(directory), key=step_of, default=None)
+def newest_first(directory: Path) -> list[Path]:
+    """All checkpoints in a directory."""
+    return sorted(_all(directory), key=step_of, reverse=True)
 
 
 def step_of(checkpoint: Path) -> int:
@@ -24,10 +24,11 @@ def step_of(checkpoint: Path) -> int:
     return int(match[1]) if match else -1
 
 
-def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep: int = 2) -> Path:
-    """Write the adapter of a PEFT model and `state` as `step-NNNNNN`; all but the newest `keep` go.
+def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep_until: int) -> Path:
+    """Write the adapter of a PEFT model and `state` as `step-NNNNNN`.
 
-    Raises CheckpointError when there is no room.
+    All others go but the one before, and the newest of at most `keep_until` steps. Raises CheckpointError
+    when there is no room.
     """
     import torch
 
@@ -47,7 +48,9 @@ def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep:
             f"{target}: the checkpoint cannot be written: {error}. Free some space and run the same "
             "command again: training goes on from the checkpoint before"
         ) from error
-    for old in sorted(_all(directory), key=step_of)[:-keep]:
+    known = newest_first(directory)
+    kept = {*known[:2], *[path for path in known if step_of(path) <= keep_until][:1]}
+    for old in set(known) - kept:
         shutil.rmtree(old, ignore_errors=True)
     return target
 
@@ -58,28 +61,39 @@ def save_adapter(model: Any, directory: Path) -> None:
     model.save_pretrained(directory, save_embedding_layers=False)
 
 
-def load(checkpoint: Path, *, model: Any, fingerprint: str) -> dict[str, Any]:
-    """Put the adapter of a checkpoint into a PEFT model; the state that was saved with it.
+def read_state(checkpoint: Path, *, fingerprint: str) -> dict[str, Any]:
+    """The state that was saved. fingerprint: what the run depends on; it must have been saved with the same.
 
-    fingerprint: what the run depends on; the checkpoint must have been made for the same. Raises
-    CheckpointError.
+    Raises CheckpointError.
     """
     import torch
-    from peft import set_peft_model_state_dict
-    from safetensors.torch import load_file
 
     try:
         state: dict[str, Any] = torch.load(checkpoint / "state.pt", weights_only=True)
-        weights = load_file(checkpoint / "adapter_model.safetensors")
     except Exception as error:
-        raise CheckpointError(f"{checkpoint} cannot be read: {error}. Delete it to start before it") from None
+        raise _unreadable(checkpoint, error) from None
     if state.get("fingerprint") != fingerprint:
         raise CheckpointError(
             f"{checkpoint} belongs to other data or other settings of `training`. Start anew with --fresh, "
             "or choose another directory for this run"
         )
-    set_peft_model_state_dict(model, weights)
     return state
+
+
+def read_adapter(checkpoint: Path, *, model: Any) -> None:
+    """Put the adapter of a checkpoint into a PEFT model. Raises CheckpointError."""
+    from peft import set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    try:
+        weights = load_file(checkpoint / "adapter_model.safetensors")
+    except Exception as error:
+        raise _unreadable(checkpoint, error) from None
+    set_peft_model_state_dict(model, weights)
+
+
+def _unreadable(checkpoint: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{checkpoint} cannot be read: {error}. Delete it to start before it")
 
 
 def _all(directory: Path) -> list[Path]:

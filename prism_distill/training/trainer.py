@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -100,13 +99,16 @@ def train(
 
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
-    """Of step number `step` from 0: linear warm-up, then half a cosine."""
-    warmup = max(1, round(settings.warmup * steps))
-    if step < warmup:
-        return settings.learning_rate * (step + 1) / warmup
-    along = (step - warmup) / max(1, steps - warmup)
-    share = settings.final_rate + (1 - settings.final_rate) * 0.5 * (1 + math.cos(math.pi * along))
-    return settings.learning_rate * share
+    """Of step number `step` from 0. Before `decay_start` it does not depend on `steps`."""
+    if step < settings.warmup:
+        return settings.learning_rate * (step + 1) / settings.warmup
+    falling = max(0, step + 1 - decay_start(steps, settings)) / max(1, steps - decay_start(steps, settings))
+    return settings.learning_rate * (1 - (1 - settings.final_rate) * falling)
+
+
+def decay_start(steps: int, settings: TrainingSettings) -> int:
+    """The step behind which the rate falls."""
+    return max(min(settings.warmup, steps), steps - round(settings.decay * steps))
 
 
 class _Run:
@@ -164,7 +166,8 @@ class _Run:
             if step in due or step == steps:
                 on_validation(self._validate(step))
                 stopped = self._out_of_patience()
-            if step in due or step == steps or time.monotonic() - saved > 60 * settings.checkpoint_minutes:
+            due_now = step in due or step in (steps, decay_start(steps, settings))
+            if due_now or time.monotonic() - saved > 60 * settings.checkpoint_minutes:
                 self._save(step)
                 saved = time.monotonic()
         best = self._best
@@ -255,19 +258,29 @@ class _Run:
         state = {
             "step": step,
             "optimizer": self._optimizer.state_dict(),
+            "steps": len(self._steps),
             "fingerprint": self._fingerprint,
             "validations": [asdict(validation) for validation in self._validations],
         }
-        checkpoint.save(self._directory / CHECKPOINTS, step, model=self._model, state=state)
+        start = decay_start(len(self._steps), self._settings)
+        checkpoint.save(self._directory / CHECKPOINTS, step, model=self._model, state=state, keep_until=start)
 
     def _resume(self) -> int:
-        found = checkpoint.latest(self._directory / CHECKPOINTS)
-        if found is None:
+        steps = len(self._steps)
+        for found in checkpoint.newest_first(self._directory / CHECKPOINTS):
+            state = checkpoint.read_state(found, fingerprint=self._fingerprint)
+            # Of a run of another length, what was trained at a falling rate is of no use.
+            kept = min(decay_start(n, self._settings) for n in (int(state["steps"]), steps))
+            if state["steps"] == steps or state["step"] <= kept:
+                break
+        else:
             (self._directory / LOG).unlink(missing_ok=True)
             return 0
-        state = checkpoint.load(found, model=self._model, fingerprint=self._fingerprint)
+        checkpoint.read_adapter(found, model=self._model)
         self._optimizer.load_state_dict(state["optimizer"])
-        self._validations = [Validation(**validation) for validation in state["validations"]]
+        # The best of a shorter run may have been trained at a falling rate: a longer one is judged anew.
+        known = state["validations"] if state["steps"] == steps else []
+        self._validations = [Validation(**validation) for validation in known]
         self._best = max(self._validations, key=_quality, default=None)
         step = int(state["step"])
         _forget_after(self._directory / LOG, step)
@@ -353,7 +366,16 @@ def _due(steps: int, evaluations: int) -> set[int]:
 
 def _fingerprint(trees: Sequence[Tree], settings: TrainingSettings, base: str) -> str:
     digest = hashlib.sha256(base.encode())
-    ignored = {"checkpoint_minutes", "evaluations", "validation_episodes", "patience", "precision"}
+    ignored = {
+        "checkpoint_minutes",
+        "decay",
+        "epochs",
+        "evaluations",
+        "final_rate",
+        "patience",
+        "precision",
+        "validation_episodes",
+    }
     digest.update(settings.model_dump_json(exclude=ignored).encode())
     for tree in trees:
         digest.update(json.dumps([tree.tokens, tree.bounds]).encode())

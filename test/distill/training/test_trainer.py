@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 pytest.importorskip("accelerate")
 
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
 from prism_distill.conversation import Conversation  # noqa: E402
@@ -18,7 +20,7 @@ from prism_distill.training.settings import TrainingSettings  # noqa: E402
 from prism_distill.training.trainer import learning_rate, train  # noqa: E402
 
 SETTINGS = TrainingSettings(
-    r=4, alpha=8, learning_rate=0.01, tokens_per_step=40, epochs=2, precision="float32", evaluations=2
+    r=4, alpha=8, learning_rate=0.01, tokens_per_step=40, epochs=2, precision="float32", evaluations=2, warmup=2
 )
 
 
@@ -130,10 +132,31 @@ def test_nothing_to_train_on_is_said(tiny_base, tmp_path):
         train(base=tiny_base, training=[], validation=[], settings=SETTINGS, directory=tmp_path)
 
 
-def test_the_rate_rises_then_falls():
-    rates = [learning_rate(step, 100, TrainingSettings(warmup=0.1)) for step in range(100)]
-    top = rates.index(max(rates))
-    assert rates[: top + 1] == sorted(rates[: top + 1])
-    assert rates[top:] == sorted(rates[top:], reverse=True)
-    assert max(rates) == pytest.approx(TrainingSettings().learning_rate)
-    assert rates[-1] < 0.1 * max(rates)
+def test_the_rate_rises_stays_and_falls():
+    settings = TrainingSettings(warmup=10, decay=0.2)
+    rates = [learning_rate(step, 100, settings) for step in range(100)]
+    assert rates[:10] == sorted(rates[:10])
+    assert rates[9:80] == [settings.learning_rate] * 71
+    assert rates[80:] == sorted(rates[80:], reverse=True)
+    assert rates[-1] == pytest.approx(settings.final_rate * settings.learning_rate)
+
+
+@given(st.integers(1, 500), st.integers(0, 50), st.floats(0, 1))
+def test_the_rate_is_positive_and_never_above_its_height(steps, warmup, decay):
+    settings = TrainingSettings(warmup=warmup, decay=decay)
+    for step in range(steps):
+        assert 0 < learning_rate(step, steps, settings) <= settings.learning_rate * (1 + 1e-9)
+
+
+def test_a_run_is_extended_from_where_the_rate_began_to_fall(tiny_base, tmp_path):
+    run = dict(base=tiny_base, training=examples(16), validation=examples(4))
+    settings = SETTINGS.model_copy(update={"warmup": 2, "decay": 0.5})
+    longer = settings.model_copy(update={"epochs": 4})
+    train(**run, settings=settings, directory=tmp_path / "run")
+    seen = []
+    extended = train(**run, settings=longer, directory=tmp_path / "run", on_progress=seen.append)
+    assert seen[0].step == 1 + extended.steps // 4  # behind half of half as many steps
+
+    whole = train(**run, settings=longer, directory=tmp_path / "whole")
+    for name, weight in weights(whole.adapter).items():
+        torch.testing.assert_close(weights(extended.adapter)[name], weight, rtol=0, atol=0)
