@@ -44,6 +44,10 @@ setup(
             "skill_server = prism_planner.nodes.skill_server:main",
             "slm_planner = prism_planner.nodes.slm_planner:main",
         ],
+        "prism_planner.commands": [
+            f"{name} = prism_distill.cli:{name}"
+            for name in ("distill", "synthesize", "elicit", "train", "export", "report")
+        ],
         "prism_planner.domains": [
             "spine = prism_planner.domains.spine:SpineDomain",
         ],

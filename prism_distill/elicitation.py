@@ -95,14 +95,19 @@ def trace_shards(run: Run) -> list[Path]:
     return [file for split in SPLITS for file in sealed_shards(run.folder("elicitation"), split, "parquet")]
 
 
-def estimate(run: Run) -> Estimate:
-    """What the episodes that are still to be run will take: the expert runs a few of them, whose dialogue,
-    for a model, is counted in tokens. Raises RunError while there are no scenarios."""
+def estimate(run: Run, *, fresh: bool = False) -> Estimate:
+    """What the episodes that are still to be run (with `fresh` all) will take: the expert runs a few of
+    them, whose dialogue, for a model, is counted in tokens. Raises RunError while there are no scenarios."""
     config, settings = run.config, run.config.elicitation
     run.output("scenarios")
     episodes = 0
     sample: list[Item] = []
-    for item in _items(run, lambda path, keys: set() if path.exists() else set(keys) - Shard(path).keys()):
+
+    def missing(path: Path, keys: Collection[str]) -> set[str]:
+        shard = Shard(path)
+        return set(keys) if fresh else set() if shard.sealed else set(keys) - shard.keys()
+
+    for item in _items(run, missing):
         episodes += len(item.episodes)
         if len(sample) < _SAMPLE:
             sample.append(item)

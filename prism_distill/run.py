@@ -218,6 +218,20 @@ class Run:
         record.status, record.done = "done", _now()
         self._save()
 
+    def note(
+        self,
+        stage: StageName,
+        inputs: Mapping[str, Any],
+        files: Iterable[Path],
+        *,
+        results: Mapping[str, Any],
+    ) -> None:
+        """Record a stage that keeps its own account of what is finished."""
+        record = StageRecord(inputs=json.loads(json.dumps(dict(inputs), default=str)), begun=_now())
+        record.versions = versions()
+        self.manifest.stages[stage] = record
+        self.finish(stage, files, results=results)
+
     def forget(self, stage: StageName) -> None:
         """Delete what a stage left."""
         # The manifest first: files that it does not know are never taken for results.

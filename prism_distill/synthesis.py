@@ -17,7 +17,7 @@ from prism_distill.executors import cores, each
 from prism_distill.run import Run, RunError, code_digest
 from prism_distill.scenarios.generator import Stream, generate, to_document
 from prism_distill.scenarios.splits import SPLITS, Split
-from prism_distill.shards import Gathering, sealed_shards, shard_path
+from prism_distill.shards import Gathering, Shard, sealed_shards, shard_path
 from prism_planner.language.registry import model_digest
 from prism_planner.worlds.envelope import Scenario
 
@@ -79,14 +79,14 @@ def synthesize(run: Run, *, fresh: bool = False, on_progress: OnProgress | None 
     return True
 
 
-def estimate(run: Run) -> Estimate:
-    """What the scenarios that are not there yet will take. Raises RunError."""
+def estimate(run: Run, *, fresh: bool = False) -> Estimate:
+    """What the scenarios that are not there yet (with `fresh` all) will take. Raises RunError."""
     settings, folder = run.config.scenarios, run.folder("scenarios")
-    done = sum(
-        min(settings.shard, settings.count(split) - number * settings.shard)
-        for split, number in _shards(settings)
-        if shard_path(folder, split, number, "jsonl").exists()
-    )
+    done = 0
+    if not fresh:
+        for split, number in _shards(settings):
+            shard = Shard(shard_path(folder, split, number, "jsonl"))
+            done += len(_indices(settings, split, number)) if shard.sealed else len(shard.keys())
     count = sum(settings.count(split) for split in SPLITS) - done
     return make_source(run.config, "train").estimate(count)
 
@@ -109,8 +109,7 @@ def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -
     def items() -> Iterator[Item]:
         nonlocal done
         for split, number in _shards(settings):
-            first = number * settings.shard
-            indices = range(first, min(first + settings.shard, settings.count(split)))
+            indices = _indices(settings, split, number)
             path = shard_path(folder, split, number, "jsonl")
             missing = gathering.begin(path, [_key(index) for index in indices])
             done += len(indices) - len(missing)
@@ -154,6 +153,11 @@ def _shards(settings: ScenarioSettings) -> Iterator[tuple[Split, int]]:
     for split in SPLITS:
         for number in range(-(-settings.count(split) // settings.shard)):
             yield split, number
+
+
+def _indices(settings: ScenarioSettings, split: Split, shard: int) -> range:
+    first = shard * settings.shard
+    return range(first, min(first + settings.shard, settings.count(split)))
 
 
 def _key(index: int) -> str:

@@ -13,9 +13,11 @@ import typer
 import prism_planner
 from prism_planner.cli import demo, evaluate, graph, models, plan, task, up
 from prism_planner.cli.errors import EXIT_CODES, report
+from prism_planner.cli.plugins import PluginGroup
 
 app = typer.Typer(
     name="prism",
+    cls=PluginGroup,
     help="Language planning that runs on the robot.\n\n"
     "Start with [bold]prism demo[/bold]: a simulated robot takes a task and answers it.",
     epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + ".",
