@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -130,6 +131,18 @@ def written_whole(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+@contextmanager
+def scratch(directory: Path) -> Iterator[Path]:
+    """A folder in `directory` for the time of the block; what a killed process left in it goes first."""
+    folder = directory / ".scratch"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stored(spec: TensorSpec, value: Matrix) -> NDArray[Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from prism_distill.export.gguf_file import (
     GgufBase,
     Matrix,
     TensorSpec,
+    scratch,
     write_gguf,
     written_whole,
 )
@@ -63,10 +62,8 @@ def write_merged(
     if not kinds:
         return {}
     paths = {kind: directory / f"{name}-{kind}.gguf" for kind in kinds}
-    directory.mkdir(parents=True, exist_ok=True)
-    kept = nullcontext(str(directory)) if "f16" in paths else tempfile.TemporaryDirectory(dir=directory)
-    with kept as folder:
-        full = Path(folder) / f"{name}-f16.gguf"
+    with scratch(directory) as folder:
+        full = paths.get("f16", folder / "f16.gguf")
         write_f16(base, full, adapter=adapter, name=name)
         for kind, path in paths.items():
             if kind != "f16":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from prism_distill.export.adapter import write_adapter
 from prism_distill.export.card import CARD, write_card
 from prism_distill.export.errors import ExportError
-from prism_distill.export.gguf_file import GgufBase
+from prism_distill.export.gguf_file import GgufBase, scratch
 from prism_distill.export.merged import write_f16, write_merged
 from prism_distill.export.peft_adapter import PeftAdapter
 from prism_distill.export.record import ExportRecord, Provenance, describe, write_record
@@ -75,8 +74,8 @@ def export(
         models[full.name] = Exported(full)
     with ExitStack() as stack:
         if not base.is_full_precision:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=directory))
-            models[ADAPTER] = Exported(Path(folder) / "base-f16.gguf", file)
+            folder = stack.enter_context(scratch(directory))
+            models[ADAPTER] = Exported(folder / "base-f16.gguf", file)
             write_f16(base, models[ADAPTER].model)
         agreements = compare(
             _reference(trained),

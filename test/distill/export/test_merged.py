@@ -43,6 +43,8 @@ def test_tokenizer_and_template_are_the_bases(kind, merged, shared_tiny):
 def test_only_what_was_asked_for_is_left(shared_tiny, tmp_path):
     base, adapter = GgufBase(shared_tiny.gguf), PeftAdapter(shared_tiny.adapter)
     assert write_merged(base, adapter, tmp_path, []) == {}
+    (tmp_path / ".scratch").mkdir()
+    (tmp_path / ".scratch" / "of a killed process").touch()
     write_merged(base, adapter, tmp_path, ["q8_0"], name="planner")
     assert [path.name for path in tmp_path.iterdir()] == ["planner-q8_0.gguf"]
 
