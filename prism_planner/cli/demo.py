@@ -11,7 +11,7 @@ import typer
 
 from prism_planner.cli.choices import MODEL_HELP
 from prism_planner.cli.errors import CommandError
-from prism_planner.cli.options import MaskOption
+from prism_planner.cli.options import LARGEST_UINT32, MaskOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,9 @@ def demo(
         float,
         typer.Option(min=0.1, max=1000.0, help="How many times faster than the clock the robot drives."),
     ] = 10.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the mask, and of models that sample.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_UINT32, help="Of the mask, and of models that sample.")
+    ] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Directory for picture and trace. Default: log/demo/TIME.")
     ] = None,

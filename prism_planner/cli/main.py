@@ -46,6 +46,7 @@ def _common(
 app.command("demo", rich_help_panel="Run")(demo.demo)
 app.command("up", rich_help_panel="Run")(up.up)
 app.command("task", rich_help_panel="Run")(task.task)
+app.command("cancel", rich_help_panel="Run")(task.cancel)
 app.command("plan", rich_help_panel="Run")(plan.plan)
 app.command("evaluate", rich_help_panel="Measure and look")(evaluate.evaluate)
 app.add_typer(models.app, name="models", rich_help_panel="Measure and look")

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+LARGEST_UINT32 = 2**32 - 1
+"""Of whole numbers that go into a message: more would be cut off there, silently."""
+
 MaskOption = Annotated[
     float | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""`prism task`: give a task to a running planner."""
+"""`prism task` and `prism cancel`: give a task to a running planner, and take it back."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism_planner.cli.errors import BUSY, CANCELLED, FAILED, NO_ROBOT, CommandError
+from prism_planner.cli.options import LARGEST_UINT32
 
 if TYPE_CHECKING:
     from prism_planner.nodes.task_client import TaskResult
-
-_LARGEST_UINT32 = 2**32 - 1  # more would be cut off in the message, silently
 
 
 def task(
@@ -25,10 +24,10 @@ def task(
     max_steps: Annotated[
         int,
         typer.Option(
-            min=0, max=_LARGEST_UINT32, help="Planning steps before giving up; 0: the planner's own limit."
+            min=0, max=LARGEST_UINT32, help="Planning steps before giving up; 0: the planner's own limit."
         ),
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, max=_LARGEST_UINT32, help="For models that sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_UINT32, help="For models that sample.")] = 0,
     timeout: Annotated[
         float | None, typer.Option(min=0.1, help="Cancel the task after so many seconds.")
     ] = None,
@@ -71,6 +70,29 @@ def task(
     finally:
         if result.trace_path:
             out.print(f"trace: {result.trace_path}", style="dim", markup=False)
+
+
+def cancel(
+    namespace: Annotated[str, typer.Option(help="The robot's namespace, where it has one.")] = "",
+    wait: Annotated[float, typer.Option(min=0.0, help="Seconds to wait for a planner to appear.")] = 10.0,
+) -> None:
+    """Cancel the running task, whoever gave it: model and robot stop.
+
+    prism cancel
+    prism cancel --namespace jackal1
+    """
+    from prism_planner.cli.ros import require_ros, robot_namespace
+    from prism_planner.cli.show import console
+
+    namespace = robot_namespace(namespace)
+    require_ros()
+    from prism_planner.nodes.task_client import TaskClient, TaskOutcome
+
+    with TaskClient(namespace=namespace) as client:
+        result = client.cancel_all(planner_timeout_s=wait)
+    if result.outcome is not TaskOutcome.CANCELLED:
+        finish(result)
+    console().print(f"cancelled: {result.message}", markup=False)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler

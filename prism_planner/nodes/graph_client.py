@@ -109,10 +109,21 @@ class SceneGraphClient:
         with self._lock:
             return None if self._mirror.graph is None else self._mirror.graph.copy()
 
-    def wait_for_graph(self, timeout_s: float, cancel: CancelToken | None = None) -> SceneGraph | None:
-        """The graph, waiting for the server's first answer; None when there was none in time."""
-        self.wait_for_revision(0, timeout_s, cancel)
-        return self.snapshot()
+    def wait_for_graph(
+        self, timeout_s: float, cancel: CancelToken | None = None, *, located: bool = False
+    ) -> SceneGraph | None:
+        """The graph, waiting for the server's first answer; None when there was none in time.
+
+        located: wait also until it says where the robot is, which a stack that starts has to find out first.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            graph = self.snapshot()
+            if graph is not None and not (located and graph.robot_location is None):
+                return graph
+            if time.monotonic() >= deadline or (cancel is not None and cancel.cancelled):
+                return graph
+            time.sleep(_POLL_S)
 
     def wait_for_revision(self, revision: int, timeout_s: float, cancel: CancelToken | None = None) -> bool:
         """Whether the mirror has come to `revision` within the time."""

@@ -411,7 +411,7 @@ class SlmPlanner:
             return _Ended(_Result.INVALID_TASK, str(error))
         if self._unavailable:
             return _Ended(_Result.MODEL_UNAVAILABLE, f"no model is loaded: {self._unavailable}")
-        graph = self._graph.wait_for_graph(_GRAPH_TIMEOUT_S, cancel)
+        graph = self._graph.wait_for_graph(_GRAPH_TIMEOUT_S, cancel, located=True)
         if cancel.cancelled:
             return _Ended(_Result.CANCELLED, "cancelled by the user")
         if graph is None:

@@ -155,11 +155,7 @@ class TaskClient:
         started = time.monotonic()
         self._cancel.clear()
         if not self.wait_for_planner(planner_timeout_s):
-            return TaskResult(
-                TaskOutcome.NO_PLANNER,
-                f"no planner on {self._node.resolve_service_name('execute_task')} within "
-                f"{planner_timeout_s:g} s; start one with `prism up`, or check namespace and ROS_DOMAIN_ID",
-            )
+            return self._no_planner(planner_timeout_s)
         goal = ExecuteTask.Goal(task=task, max_steps=max_steps, seed=seed)
         try:
             handle = self._send(goal, on_progress)
@@ -168,12 +164,35 @@ class TaskClient:
         if handle is None:
             return TaskResult(TaskOutcome.PLANNER_LOST, "the planner did not answer the goal")
         if not handle.accepted:
-            return TaskResult(TaskOutcome.BUSY, "the planner is busy with another task; cancel it or wait")
+            return TaskResult(
+                TaskOutcome.BUSY,
+                "the planner is busy with another task; cancel it with `prism cancel`, or wait",
+            )
         return self._follow(handle, started, timeout_s)
 
     def cancel(self) -> None:
         """Cancel the running task, from any thread; `run` then returns."""
         self._cancel.set()
+
+    def cancel_all(self, *, planner_timeout_s: float = 10.0) -> TaskResult:
+        """Cancel whatever the planner is doing, whoever asked for it, and wait until it has ended.
+
+        The outcome is CANCELLED, also when there was nothing to cancel, as the message then says.
+        """
+        if not self.wait_for_planner(planner_timeout_s):
+            return self._no_planner(planner_timeout_s)
+        assert self._status is not None
+        task_id, task = self._status.task_id, self._status.task
+        if not task_id:
+            return TaskResult(TaskOutcome.CANCELLED, "there was no task")
+        # A request without an id is for all goals.
+        self._cancels.call_async(CancelGoal.Request())
+        deadline = time.monotonic() + _CANCEL_TIMEOUT_S
+        while self._status.task_id == task_id:
+            if time.monotonic() >= deadline:
+                return TaskResult(TaskOutcome.PLANNER_LOST, "the planner did not end the task after a cancel")
+            time.sleep(_POLL_S)
+        return TaskResult(TaskOutcome.CANCELLED, task)
 
     def close(self) -> None:
         self._executor.shutdown()
@@ -181,6 +200,13 @@ class TaskClient:
         self._client.destroy()
         self._node.destroy_node()
         self._context.try_shutdown()
+
+    def _no_planner(self, timeout_s: float) -> TaskResult:
+        return TaskResult(
+            TaskOutcome.NO_PLANNER,
+            f"no planner on {self._node.resolve_service_name('execute_task')} within {timeout_s:g} s; "
+            "start one with `prism up`, or check namespace and ROS_DOMAIN_ID",
+        )
 
     def _send(self, goal: ExecuteTask.Goal, on_progress: OnProgress | None) -> Any:
         """The goal's handle; None when the planner never answered. A goal whose answer got lost may have

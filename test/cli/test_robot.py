@@ -76,8 +76,8 @@ def test_a_demo_with_bad_input_starts_nothing(refused, tmp_path, arguments, expe
 
 
 @pytest.mark.usefixtures("stack")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_tasks_go_to_the_running_stack_and_are_cancelled_by_a_signal(prism, domain, tmp_path, number):
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, "prism cancel"])
+def test_tasks_go_to_the_running_stack_and_are_cancelled(prism, domain, tmp_path, way):
     # At walking speed the robot is on its way for a minute: time enough to interrupt it.
     process = subprocess.Popen(
         [
@@ -95,11 +95,18 @@ def test_tasks_go_to_the_running_stack_and_are_cancelled_by_a_signal(prism, doma
         text=True,
     )
     assert process.stdout is not None
-    assert "map_region(path_1)" in process.stdout.readline()
+    first = process.stdout.readline()
+    assert "map_region(path_1)" in first, first or process.communicate(timeout=30)
     busy = prism("task", "Map the path", **domain)
     assert busy.returncode == 5
     assert "busy" in busy.stderr
-    process.send_signal(number)
+    if way == "prism cancel":
+        cancelled = prism("cancel", **domain)
+        assert cancelled.returncode == 0, cancelled.stderr
+        assert "cancelled: Is there debris on the path?" in cancelled.stdout
+        assert "there was no task" in prism("cancel", **domain).stdout
+    else:
+        process.send_signal(way)
     started = time.monotonic()
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
