@@ -15,7 +15,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cache
@@ -161,17 +161,18 @@ class Run:
         code: str = "",
         fresh: bool = False,
         derived: bool = False,
+        extend: Collection[str] = (),
     ) -> bool:
         """Start or continue a stage; False when it is done already.
 
         inputs: all that decides the result, as JSON-able data. code: a digest of the source that decides it
         too: work that was begun with other code is not continued. fresh: forget what there is. derived: made
-        from other stages at no cost, so it is made anew when they changed. Raises RunError when the stage
-        was begun with other inputs.
+        from other stages at no cost, so it is made anew when they changed. extend: inputs, dotted, of which
+        other values continue the work. Raises RunError when the stage was begun with other inputs.
         """
         plain = json.loads(json.dumps(dict(inputs), default=str))
         record = self.manifest.stages.get(stage)
-        changes = _changes(record, plain, code) if record is not None else []
+        changes = _changes(record, plain, code, extend) if record is not None else []
         if fresh or (derived and (changes or record is None)):
             self.forget(stage)
             record = None
@@ -188,9 +189,11 @@ class Run:
                 f"{left[0]}: is there, but {MANIFEST} does not say from what it was made. Start the stage "
                 f"anew with `prism {_COMMANDS[stage]} CONFIG --fresh`, or give the run another `name:`"
             )
-        if record is not None and record.status == "done":
+        if record is not None and record.status == "done" and record.inputs == plain:
             return False
-        if record is None:
+        if record is not None:
+            record.inputs, record.status = plain, "begun"
+        else:
             record = StageRecord(inputs=plain, code=code, begun=_now())
         record.versions = versions()
         self.manifest.stages[stage] = record
@@ -349,13 +352,13 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _changes(record: StageRecord, inputs: dict[str, Any], code: str) -> list[str]:
+def _changes(record: StageRecord, inputs: dict[str, Any], code: str, ignored: Collection[str]) -> list[str]:
     """How a stage's inputs differ from those it was begun with, a sentence each."""
     before, now = dict(_flat(record.inputs)), dict(_flat(inputs))
     found = [
         f"{key}: {_shown(before.get(key))} then, {_shown(now.get(key))} now"
         for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key)
+        if before.get(key) != now.get(key) and key not in ignored
     ]
     if record.status == "begun" and record.code != code:
         found.append("the code of prism that makes it has changed since")

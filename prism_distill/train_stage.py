@@ -42,6 +42,9 @@ _INDECISIVE = {
     "validation_episodes",
 }
 
+# Other values of these go on with a training that was begun or done.
+_EXTENDING = ("training.decay", "training.epochs", "training.final_rate")
+
 OnRead = Callable[[int, int], None]
 """Called with the number of episodes that are tokenised, and all."""
 OnTrial = Callable[[int, int, int], None]
@@ -68,7 +71,7 @@ def train_run(
     """
     base = find_base(run.config.base.model)
     leads = is_main_process()
-    if leads and not run.begin("training", _inputs(run, base), fresh=fresh):
+    if leads and not run.begin("training", _inputs(run, base), fresh=fresh, extend=_EXTENDING):
         return False
     if not leads:
         _train(run, base, on_read, on_progress, on_validation, None)

@@ -41,9 +41,11 @@ def _points() -> Mapping[str, EntryPoint]:
 
 def _load(point: EntryPoint) -> Any:
     try:
-        return typer.main.get_command(point.load())
+        command = typer.main.get_command(point.load())
     except Exception as error:
-        return _unavailable(point, f"{type(error).__name__}: {error}")
+        command = _unavailable(point, f"{type(error).__name__}: {error}")
+    command.name = point.name
+    return command
 
 
 def _unavailable(point: EntryPoint, reason: str) -> Any:
