@@ -137,7 +137,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # a write beyond fails,
 folder = Path(sys.argv[1])
 shard = Shard(folder / "train-00000.jsonl")
 shard.add("a", {"text": "short"})
-for write in (lambda: write_whole(folder / "whole", bytes(2000)), lambda: shard.add("b", {"text": 2000 * "x"})):
+much = {"text": 2000 * "x"}
+for write in (lambda: write_whole(folder / "whole", bytes(2000)), lambda: shard.add("b", much)):
     try:
         write()
     except RunError as error:
