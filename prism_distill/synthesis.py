@@ -7,21 +7,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from prism_distill.config import GENERATOR, DistillConfig, ScenarioSettings
 from prism_distill.estimate import Estimate
-from prism_distill.executors import cores, each
+from prism_distill.executors import Executor, cores, each
+from prism_distill.model_pool import ModelPool
 from prism_distill.run import Run, RunError, code_digest
 from prism_distill.scenarios.generator import Stream, generate, to_document
 from prism_distill.scenarios.splits import SPLITS, Split
 from prism_distill.shards import Gathering, Shard, sealed_shards, shard_path
-from prism_planner.language.registry import model_digest
+from prism_planner.language.registry import ENDPOINT_PREFIX, load_model, model_digest
 from prism_planner.worlds.envelope import Scenario
 
 _SAMPLE = 5
+# Of written scenarios, before any was written.
+_PROMPT_TOKENS, _NODE_TOKENS, _TASK_TOKENS, _TOKENS_PER_S = 3000, 70, 120, 50
+# Numbers of scenarios of the splits, so that no two have the same.
+_FIRST: dict[Split, int] = {"train": 0, "validation": 10_000_000, "test": 20_000_000}
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of scenarios that are finished, and all."""
@@ -63,6 +68,44 @@ class Generated:
         return Estimate(count, "scenarios", each_s * count / self._workers)
 
 
+class Written:
+    """Scenarios that a language model writes, each anew; several threads may ask at a time."""
+
+    def __init__(self, settings: ScenarioSettings) -> None:
+        self._settings = settings
+
+    def scenario(self, index: int) -> Scenario:
+        """Raises ModelLoadError, and LanguageModelError when the model is gone."""
+        scenario: Scenario = self.writer.write(index)
+        return scenario
+
+    @cached_property
+    def writer(self) -> Any:
+        """The `ScenarioWriter`, with as many connections as requests are sent at a time."""
+        from prism_distill.scenarios.written import ScenarioWriter  # type: ignore[import-not-found]
+
+        settings = self._settings
+        connections = settings.writer.workers if settings.source.startswith(ENDPOINT_PREFIX) else 1
+        pool = ModelPool([load_model(settings.source) for _ in range(connections)])
+        return ScenarioWriter(settings.writer, pool)
+
+    def estimate(self, count: int) -> Estimate:
+        writer = self._settings.writer
+        read = count * _PROMPT_TOKENS
+        nodes = sum(writer.nodes) / 2
+        written = round(count * (nodes * _NODE_TOKENS + writer.tasks * _TASK_TOKENS))
+        return Estimate(
+            count,
+            "scenarios",
+            written / _TOKENS_PER_S / writer.workers,
+            requests=count,
+            prompt_tokens=read,
+            completion_tokens=written,
+            cost=writer.prices.cost(read, written),
+            assumed=f"{_TOKENS_PER_S} tokens/s, {writer.workers} at a time, every world valid at once",
+        )
+
+
 def synthesize(run: Run, *, fresh: bool = False, on_progress: OnProgress | None = None) -> bool:
     """Make the scenarios of `run`, as far as that is not done; whether there was work to do.
 
@@ -100,7 +143,7 @@ def make_source(config: DistillConfig, split: Split) -> ScenarioSource:
         )
     if config.scenarios.source == GENERATOR:
         return Generated(config.scenarios, seed=config.seed, split=split)
-    raise RunError("written")
+    return Written(config.scenarios)
 
 
 def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -> None:
@@ -115,18 +158,14 @@ def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -
             done += len(indices) - len(missing)
             yield from ((split, index) for index in indices if _key(index) in missing)
 
-    written = settings.source != GENERATOR
-    workers = settings.writer.workers if written else settings.workers or cores()
+    make: Callable[[], _Maker] = partial(_Maker, run.config)
+    executor, workers = _executor(settings)
+    if executor == "threads":
+        # One writer for all, which knows what the others wrote.
+        make = partial(_same, _Maker(run.config, Written(settings)))
     with (
         Gathering(_write) as gathering,
-        closing(
-            each(
-                partial(_Maker, run.config),
-                items(),
-                executor="threads" if written else "processes",
-                workers=workers,
-            )
-        ) as finished,
+        closing(each(make, items(), executor=executor, workers=workers)) as finished,
     ):
         for (split, index), scenario in finished:
             path = shard_path(folder, split, index // settings.shard, "jsonl")
@@ -136,17 +175,31 @@ def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -
 
 
 class _Maker:
-    """Makes scenarios of all splits, each source built when it is first needed."""
+    """Makes scenarios of all splits."""
 
-    def __init__(self, config: DistillConfig) -> None:
+    def __init__(self, config: DistillConfig, written: Written | None = None) -> None:
         self._config = config
-        self._sources: dict[Split, ScenarioSource] = {}
+        self._written = written
+        self._generated: dict[Split, ScenarioSource] = {}
 
     def __call__(self, item: Item) -> dict[str, Any]:
         split, index = item
-        if split not in self._sources:
-            self._sources[split] = make_source(self._config, split)
-        return to_document(self._sources[split].scenario(index))
+        if self._written is not None:
+            scenario = self._written.scenario(_FIRST[split] + index)
+            return to_document(scenario.model_copy(update={"name": f"{split}-written-{index}"}))
+        if split not in self._generated:
+            self._generated[split] = make_source(self._config, split)
+        return to_document(self._generated[split].scenario(index))
+
+
+def _same(maker: _Maker) -> _Maker:
+    return maker
+
+
+def _executor(settings: ScenarioSettings) -> tuple[Executor, int]:
+    if settings.source == GENERATOR:
+        return "processes", settings.workers or cores()
+    return "threads", settings.writer.workers
 
 
 def _shards(settings: ScenarioSettings) -> Iterator[tuple[Split, int]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,6 +204,7 @@ def _report(run: Run) -> None:
 
 @contextmanager
 def _run(path: Path, *, lock: bool = True) -> Iterator[Run]:
+    _quiet()
     config = load_config(path)
     with Run(config, lock=lock) as run:
         try:
@@ -226,6 +229,14 @@ def _told(run: Run, stage: StageName, what: str, worked: bool) -> None:
     record = run.manifest.stages[stage]
     when = f"in {duration(record.seconds)}" if worked else "done before"
     _screen().print(f"{stage}: {what}; {when}; {run.folder(stage)}", markup=False)
+
+
+def _quiet() -> None:
+    """Libraries show bars and warnings of their own where ours are."""
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|peft)\b")
 
 
 def _screen() -> Console:
