@@ -32,7 +32,15 @@ class Shard:
 
     def keys(self) -> set[str]:
         """The keys of the records that the journal holds."""
-        return {key for key, _ in self._read()}
+        return {key for key, _ in self.records()}
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        """Keys and records of the journal, in the order in which they were added."""
+        if not self._journal.exists():
+            return
+        for line in self._journal.read_bytes().split(b"\n")[:-1]:
+            key, record = json.loads(line)
+            yield key, record
 
     def add(self, key: str, record: Record) -> None:
         """Raises RunError, and adds nothing, when there is no room."""
@@ -50,7 +58,7 @@ class Shard:
 
     def seal(self, write: Callable[[Path, list[Any]], None]) -> None:
         """Write the shard: `write` gets a path, and all records in the order of keys. Raises RunError."""
-        records = [record for _, record in sorted(self._read(), key=lambda item: item[0])]
+        records = [record for _, record in sorted(self.records(), key=lambda item: item[0])]
         with whole(self.path) as partial:
             write(partial, records)
         self.close()
@@ -70,13 +78,6 @@ class Shard:
         content = self._journal.read_bytes()
         os.ftruncate(file, content.rfind(b"\n") + 1)
         return file
-
-    def _read(self) -> Iterator[tuple[str, Any]]:
-        if not self._journal.exists():
-            return
-        for line in self._journal.read_bytes().split(b"\n")[:-1]:
-            key, record = json.loads(line)
-            yield key, record
 
 
 class Gathering:

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from prism_planner.graph.delta import Node
 from prism_planner.graph.spine_json import GraphFormatError, TaskFile, load_task_file
 from prism_planner.worlds.envelope import SCENARIO_FORMAT, Location, Mask, Scenario, Task
-from prism_planner.worlds.marked_yaml import MarkedYaml, YamlError, read_marked_yaml
+from prism_planner.worlds.marked_yaml import MarkedYaml, YamlError, parse_marked_yaml, read_marked_yaml
 from prism_planner.worlds.spine_scenario import ObjectSpec, RegionSpec, SpineScenario, SpineTask, SpineWorld
 from prism_planner.worlds.success import SpineCriterion
 
@@ -26,6 +26,7 @@ __all__ = [
     "Task",
     "load_scenario",
     "load_scenarios",
+    "parse_scenario",
     "register_scenario",
     "scenario_files",
 ]
@@ -69,16 +70,16 @@ def load_scenario(path: str | Path) -> Scenario:
         raise ScenarioError(path, [f" cannot be read: {error.strerror or error}"]) from None
     except YamlError as error:
         raise ScenarioError(path, [f"{error.line}: {error.problem}"]) from None
+    return _validated(path, source)
 
-    model = _model_for(path, source)
+
+def parse_scenario(text: str, path: Path) -> Scenario:
+    """As `load_scenario`, from YAML (or JSON) text. path: what errors call it."""
     try:
-        scenario = model.model_validate(source.data)
-    except ValidationError as error:
-        raise ScenarioError(path, [_explain(model, source, detail) for detail in error.errors()]) from None
-    problems = [_at(source, location, message) for location, message in scenario.problems()]
-    if problems:
-        raise ScenarioError(path, problems)
-    return scenario
+        source = parse_marked_yaml(text)
+    except YamlError as error:
+        raise ScenarioError(path, [f"{error.line}: {error.problem}"]) from None
+    return _validated(path, source)
 
 
 def load_scenarios(paths: Iterable[str | Path]) -> list[Scenario]:
@@ -114,6 +115,18 @@ def scenario_files(paths: Iterable[Path]) -> tuple[Path, ...]:
         for file in inside:
             found.setdefault(file.resolve(), file)
     return tuple(found.values())
+
+
+def _validated(path: Path, source: MarkedYaml) -> Scenario:
+    model = _model_for(path, source)
+    try:
+        scenario = model.model_validate(source.data)
+    except ValidationError as error:
+        raise ScenarioError(path, [_explain(model, source, detail) for detail in error.errors()]) from None
+    problems = [_at(source, location, message) for location, message in scenario.problems()]
+    if problems:
+        raise ScenarioError(path, problems)
+    return scenario
 
 
 def _from_task_file(path: Path) -> SpineScenario:
