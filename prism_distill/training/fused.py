@@ -155,17 +155,12 @@ class FusedLlama:
         loss: Tensor = _HeadLoss.apply(self.hidden(batch), self._head, batch.targets)
         return loss
 
-    @torch.no_grad()
     def correct(self, batch: Batch) -> Tensor:
         """(S,): whether the most likely token is the supervised one."""
-        return torch.cat(
-            [
-                (rows @ self._head.T).argmax(-1) == targets
-                for rows, targets in zip(
-                    self.hidden(batch).split(_CHUNK), batch.targets.split(_CHUNK), strict=True
-                )
-            ]
-        )
+        with torch.no_grad():
+            rows = self.hidden(batch).split(_CHUNK)
+            best = torch.cat([(some @ self._head.T).argmax(-1) for some in rows])
+        return best == batch.targets
 
     def hidden(self, batch: Batch) -> Tensor:
         """(S, hidden size): what the language model head reads to predict the supervised tokens."""

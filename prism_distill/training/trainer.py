@@ -205,7 +205,7 @@ class _Run:
         total = torch.zeros((), device=self._device)
         for batch in mine:
             loss = self._fused.loss(batch) * (batch.supervised / supervised)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             total += loss.detach()
         if self._accelerator.num_processes > 1:
             for parameter in self._parameters:
@@ -231,13 +231,18 @@ class _Run:
             turns += float(whole.sum())
             count += batch.supervised
             answers += len(whole)
-        scores = [value / max(of, 1) for value, of in ((losses, count), (tokens, count), (turns, answers))]
         current = self._directory / "candidate"
         success = None
         if self._accelerator.is_main_process:
             checkpoint.save_adapter(self._model, current)
             success = self._try(current) if self._try is not None else None
-        validation = Validation(step, *scores, success=success)
+        validation = Validation(
+            step=step,
+            loss=losses / max(count, 1),
+            tokens=tokens / max(count, 1),
+            turns=turns / max(answers, 1),
+            success=success,
+        )
         if self._best is None or _quality(validation) > _quality(self._best):
             self._best = validation
             if self._accelerator.is_main_process:
@@ -327,7 +332,7 @@ def add_lora(base: BaseModel, settings: TrainingSettings) -> Any:
     targets = settings.targets if isinstance(settings.targets, str) else list(settings.targets)
     config = LoraConfig(
         r=settings.r,
-        lora_alpha=settings.alpha,  # type: ignore[arg-type]
+        lora_alpha=settings.alpha,
         target_modules=targets,
         task_type="CAUSAL_LM",
     )

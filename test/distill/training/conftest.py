@@ -39,7 +39,7 @@ def tiny_base(tmp_path, tiny_llama):
     class Letters:
         begin_text = ""
 
-        def encode(self, text: str, *, special: bool) -> list[int]:
+        def encode(self, text: str, *, special: bool) -> list[int]:  # noqa: ARG002 - as the protocol says
             return [ord(c) % 97 for c in text]
 
     folder = tmp_path / "base"

@@ -4,11 +4,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from hypothesis import given  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import given
+from hypothesis import strategies as st
 
-from prism_distill.conversation import Conversation  # noqa: E402
-from prism_distill.training.data import Example, deal, make_trees  # noqa: E402
+from prism_distill.conversation import Conversation
+from prism_distill.training.data import Example, deal, make_trees
 
 turns = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=6)
 

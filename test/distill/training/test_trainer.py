@@ -20,7 +20,14 @@ from prism_distill.training.settings import TrainingSettings  # noqa: E402
 from prism_distill.training.trainer import learning_rate, train  # noqa: E402
 
 SETTINGS = TrainingSettings(
-    r=4, alpha=8, learning_rate=0.01, tokens_per_step=40, epochs=2, precision="float32", evaluations=2, warmup=2
+    r=4,
+    alpha=8,
+    learning_rate=0.01,
+    warmup=2,
+    epochs=2,
+    tokens_per_step=40,
+    precision="float32",
+    evaluations=2,
 )
 
 
@@ -72,7 +79,12 @@ def test_the_loss_falls_and_the_adapter_is_written(tiny_base, tmp_path):
 @pytest.mark.parametrize("step", [1, 4, 5])
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(tiny_base, tmp_path, step):
     settings = SETTINGS.model_copy(update={"checkpoint_minutes": 1e-9})
-    run = dict(base=tiny_base, training=examples(16), validation=examples(4), settings=settings)
+    run = {
+        "base": tiny_base,
+        "training": examples(16),
+        "validation": examples(4),
+        "settings": settings,
+    }
     whole = train(**run, directory=tmp_path / "whole")
     with pytest.raises(Killed):
         train(**run, directory=tmp_path / "killed", on_progress=killed_at(step))
@@ -149,7 +161,7 @@ def test_the_rate_is_positive_and_never_above_its_height(steps, warmup, decay):
 
 
 def test_a_run_is_extended_from_where_the_rate_began_to_fall(tiny_base, tmp_path):
-    run = dict(base=tiny_base, training=examples(16), validation=examples(4))
+    run = {"base": tiny_base, "training": examples(16), "validation": examples(4)}
     settings = SETTINGS.model_copy(update={"warmup": 2, "decay": 0.5})
     longer = settings.model_copy(update={"epochs": 4})
     train(**run, settings=settings, directory=tmp_path / "run")
