@@ -6,8 +6,8 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from functools import cached_property, partial
+from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,16 +17,16 @@ from prism_distill.executors import Executor, cores, each
 from prism_distill.model_pool import ModelPool
 from prism_distill.run import Run, RunError, code_digest
 from prism_distill.scenarios.generator import Stream, generate, to_document
-from prism_distill.scenarios.splits import SPLITS, Split
+from prism_distill.scenarios.splits import SPLITS, WORLD_SHARES, Split
+from prism_distill.scenarios.written import PROMPTS, ScenarioWriter
 from prism_distill.shards import Gathering, Shard, sealed_shards, shard_path
 from prism_planner.language.registry import ENDPOINT_PREFIX, load_model, model_digest
 from prism_planner.worlds.envelope import Scenario
 
 _SAMPLE = 5
 # Of written scenarios, before any was written.
-_PROMPT_TOKENS, _NODE_TOKENS, _TASK_TOKENS, _TOKENS_PER_S = 3000, 70, 120, 50
-# Numbers of scenarios of the splits, so that no two have the same.
-_FIRST: dict[Split, int] = {"train": 0, "validation": 10_000_000, "test": 20_000_000}
+_PROMPT_TOKENS, _NODE_TOKENS, _TASK_TOKENS, _TOKENS_PER_S = 2500, 70, 120, 50
+_ENDPOINT_ATTEMPTS = 8
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of scenarios that are finished, and all."""
@@ -69,40 +69,44 @@ class Generated:
 
 
 class Written:
-    """Scenarios that a language model writes, each anew; several threads may ask at a time."""
+    """Scenarios of one split that a language model writes; several threads may ask at a time."""
 
-    def __init__(self, settings: ScenarioSettings) -> None:
+    def __init__(self, settings: ScenarioSettings, *, split: Split, writer: ScenarioWriter) -> None:
         self._settings = settings
+        self._split: Split = split
+        self._writer = writer
 
     def scenario(self, index: int) -> Scenario:
-        """Raises ModelLoadError, and LanguageModelError when the model is gone."""
-        scenario: Scenario = self.writer.write(index)
-        return scenario
-
-    @cached_property
-    def writer(self) -> Any:
-        """The `ScenarioWriter`, with as many connections as requests are sent at a time."""
-        from prism_distill.scenarios.written import ScenarioWriter  # type: ignore[import-not-found]
-
-        settings = self._settings
-        connections = settings.writer.workers if settings.source.startswith(ENDPOINT_PREFIX) else 1
-        pool = ModelPool([load_model(settings.source) for _ in range(connections)])
-        return ScenarioWriter(settings.writer, pool)
+        """Raises WritingError, and RunError when there is no room on the disk."""
+        return self._writer.scenario(self._split, index)
 
     def estimate(self, count: int) -> Estimate:
-        writer = self._settings.writer
-        read = count * _PROMPT_TOKENS
-        nodes = sum(writer.nodes) / 2
-        written = round(count * (nodes * _NODE_TOKENS + writer.tasks * _TASK_TOKENS))
+        """By what was spent so far, when something was."""
+        settings, writer = self._settings, self._settings.writer
+        counts = {split: settings.count(split) for split in SPLITS}
+        # Worlds fall into splits by their layout, so that the rarest decides how many have to be written.
+        worlds = max(counts[split] / WORLD_SHARES[split] for split in SPLITS) * count / sum(counts.values())
+        spent, done = self._writer.library.effort, len(self._writer.library)
+        if done:
+            requests, read, written = (
+                round(worlds / done * value)
+                for value in (spent.requests, spent.prompt_tokens, spent.completion_tokens)
+            )
+        else:
+            requests = round(worlds)
+            read = round(worlds * _PROMPT_TOKENS)
+            nodes = sum(writer.nodes) / 2
+            written = round(worlds * (nodes * _NODE_TOKENS + writer.tasks * _TASK_TOKENS))
         return Estimate(
             count,
             "scenarios",
             written / _TOKENS_PER_S / writer.workers,
-            requests=count,
+            requests=requests,
             prompt_tokens=read,
             completion_tokens=written,
             cost=writer.prices.cost(read, written),
-            assumed=f"{_TOKENS_PER_S} tokens/s, {writer.workers} at a time, every world valid at once",
+            assumed=f"{round(worlds):,} worlds for all splits, {_TOKENS_PER_S} tokens/s, {writer.workers} at a "
+            f"time, {'as much for each as so far' if done else 'every world valid at once'}",
         )
 
 
@@ -116,9 +120,9 @@ def synthesize(run: Run, *, fresh: bool = False, on_progress: OnProgress | None 
     if not run.begin("scenarios", _inputs(run.config), code=code, fresh=fresh):
         return False
     with run.working("scenarios"):
-        _synthesize(run, settings, on_progress or (lambda *_: None))
+        spent = _synthesize(run, settings, on_progress or (lambda *_: None))
         files = [file for split in SPLITS for file in sealed_shards(run.folder("scenarios"), split, "jsonl")]
-        run.finish("scenarios", files, results=_results(files))
+        run.finish("scenarios", files, results=_results(files) | spent)
     return True
 
 
@@ -134,8 +138,11 @@ def estimate(run: Run, *, fresh: bool = False) -> Estimate:
     return make_source(run.config, "train").estimate(count)
 
 
-def make_source(config: DistillConfig, split: Split) -> ScenarioSource:
-    """The source that the config names. Raises RunError, ModelLoadError."""
+def make_source(config: DistillConfig, split: Split, writer: ScenarioWriter | None = None) -> ScenarioSource:
+    """The source that the config names. writer: one that several sources share.
+
+    Raises RunError, ModelLoadError.
+    """
     if config.domain != "spine":
         raise RunError(
             f"domain: {config.domain}: scenarios are made for spine only; the planners of other domains are "
@@ -143,10 +150,24 @@ def make_source(config: DistillConfig, split: Split) -> ScenarioSource:
         )
     if config.scenarios.source == GENERATOR:
         return Generated(config.scenarios, seed=config.seed, split=split)
-    return Written(config.scenarios)
+    return Written(config.scenarios, split=split, writer=writer or make_writer(config))
 
 
-def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -> None:
+def make_writer(config: DistillConfig) -> ScenarioWriter:
+    """The writer of a run, which goes on from what it wrote before, with as many connections as requests are
+    sent at a time. Raises ModelLoadError."""
+    settings = config.scenarios
+    endpoint = settings.source.startswith(ENDPOINT_PREFIX)
+    # Nobody waits for a robot here, so that an overloaded endpoint is given time.
+    options = {"max_attempts": _ENDPOINT_ATTEMPTS} if endpoint else {}
+    connections = settings.writer.workers if endpoint else 1
+    pool = ModelPool([load_model(settings.source, **options) for _ in range(connections)])
+    journal = config.run_directory / "scenarios" / "written.jsonl"
+    return ScenarioWriter(settings.writer, pool, journal=journal, seed=config.seed)
+
+
+def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -> dict[str, Any]:
+    """Figures of what a model spent; none for the generator."""
     folder, total, done = run.folder("scenarios"), sum(map(settings.count, SPLITS)), 0
 
     def items() -> Iterator[Item]:
@@ -158,12 +179,16 @@ def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -
             done += len(indices) - len(missing)
             yield from ((split, index) for index in indices if _key(index) in missing)
 
+    writer = make_writer(run.config) if settings.source != GENERATOR else None
     make: Callable[[], _Maker] = partial(_Maker, run.config)
-    executor, workers = _executor(settings)
-    if executor == "threads":
+    executor: Executor = "processes"
+    workers = settings.workers or cores()
+    if writer is not None:
         # One writer for all, which knows what the others wrote.
-        make = partial(_same, _Maker(run.config, Written(settings)))
+        maker = _Maker(run.config, writer)
+        make, executor, workers = lambda: maker, "threads", settings.writer.workers
     with (
+        nullcontext() if writer is None else closing(writer),
         Gathering(_write) as gathering,
         closing(each(make, items(), executor=executor, workers=workers)) as finished,
     ):
@@ -172,34 +197,26 @@ def _synthesize(run: Run, settings: ScenarioSettings, on_progress: OnProgress) -
             gathering.add(path, _key(index), scenario)
             done += 1
             on_progress(done, total)
+    if writer is None:
+        return {}
+    spent = writer.report()
+    cost = settings.writer.prices.cost(spent["prompt_tokens"], spent["completion_tokens"])
+    return {"written": spent | {"cost": round(cost, 4)}}
 
 
 class _Maker:
-    """Makes scenarios of all splits."""
+    """Makes scenarios of all splits, each source built when it is first needed."""
 
-    def __init__(self, config: DistillConfig, written: Written | None = None) -> None:
+    def __init__(self, config: DistillConfig, writer: ScenarioWriter | None = None) -> None:
         self._config = config
-        self._written = written
-        self._generated: dict[Split, ScenarioSource] = {}
+        self._writer = writer
+        self._sources: dict[Split, ScenarioSource] = {}
 
     def __call__(self, item: Item) -> dict[str, Any]:
         split, index = item
-        if self._written is not None:
-            scenario = self._written.scenario(_FIRST[split] + index)
-            return to_document(scenario.model_copy(update={"name": f"{split}-written-{index}"}))
-        if split not in self._generated:
-            self._generated[split] = make_source(self._config, split)
-        return to_document(self._generated[split].scenario(index))
-
-
-def _same(maker: _Maker) -> _Maker:
-    return maker
-
-
-def _executor(settings: ScenarioSettings) -> tuple[Executor, int]:
-    if settings.source == GENERATOR:
-        return "processes", settings.workers or cores()
-    return "threads", settings.writer.workers
+        if split not in self._sources:
+            self._sources[split] = make_source(self._config, split, self._writer)
+        return to_document(self._sources[split].scenario(index))
 
 
 def _shards(settings: ScenarioSettings) -> Iterator[tuple[Split, int]]:
@@ -246,4 +263,5 @@ def _inputs(config: DistillConfig) -> dict[str, Any]:
     decisive = settings.model_dump(mode="json", exclude=ignored)
     for key in ("workers", "prices", "max_cost"):
         del decisive["writer"][key]
-    return {"domain": config.domain, "scenarios": decisive, "weights": model_digest(settings.source)}
+    inputs = {"domain": config.domain, "scenarios": decisive, "prompts": PROMPTS}
+    return inputs | {"weights": model_digest(settings.source)}

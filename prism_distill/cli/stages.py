@@ -92,7 +92,12 @@ def _synthesize(run: Run, *, fresh: bool, only_estimate: bool = False) -> None:
             on_progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     found = run.manifest.stages["scenarios"].results
-    _told(run, "scenarios", f"{found['scenarios']:,} scenarios with {found['tasks']:,} tasks", worked)
+    made = f"{found['scenarios']:,} scenarios with {found['tasks']:,} tasks"
+    if "written" in found:
+        spent = found["written"]
+        read, written = spent["prompt_tokens"], spent["completion_tokens"]
+        made += f", {read:,} tokens read and {written:,} written, cost {spent['cost']:,.2f}"
+    _told(run, "scenarios", made, worked)
 
 
 def _elicit(run: Run, *, fresh: bool, only_estimate: bool = False) -> None:

@@ -13,7 +13,7 @@ from prism_planner.worlds.envelope import SCENARIO_FORMAT
 from prism_planner.worlds.scenario import ScenarioError, parse_scenario
 from prism_planner.worlds.spine_scenario import SpineScenario, SpineWorld
 
-AnswerFault = Literal["prose", "invalid"]
+AnswerFault = Literal["prose", "cut_off", "invalid", "no_task"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*_[0-9]+")
 _KEYS = ("description", "platform", "world", "tasks")
@@ -153,8 +153,7 @@ def _implausible(scenario: SpineScenario, nodes: tuple[int, int]) -> Iterator[st
     world: SpineWorld = scenario.world
     if not nodes[0] <= len(world.nodes) <= nodes[1]:
         yield (
-            f"world: has {len(world.nodes)} regions and objects together; "
-            f"expected {nodes[0]} to {nodes[1]}"
+            f"world: has {len(world.nodes)} regions and objects together; expected {nodes[0]} to {nodes[1]}"
         )
     if not scenario.tasks:
         yield "tasks: is empty; write the tasks that were asked for"
@@ -190,5 +189,7 @@ def _implausible(scenario: SpineScenario, nodes: tuple[int, int]) -> Iterator[st
 
 def _listed(problems: Iterator[str] | list[str]) -> str:
     found = [problem.strip() for problem in problems]
-    more = len(found) - _MOST_PROBLEMS
-    return "\n".join([*(f"- {p}" for p in found[:_MOST_PROBLEMS]), *([f"- and {more} more"] if more > 0 else [])])
+    shown = found[:_MOST_PROBLEMS]
+    if len(found) > len(shown):
+        shown.append(f"and {len(found) - len(shown)} more")
+    return "\n".join(f"- {problem}" for problem in shown)

@@ -1,4 +1,4 @@
-"""How alike scenarios are, whatever their nodes are numbered: to drop near-duplicates, and to report diversity."""
+"""How alike scenarios are, however their nodes are numbered: for near-duplicates, and for diversity."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import combinations, pairwise
 from typing import Any
 
 from prism_distill.scenarios.reserved import normalised
-from prism_planner.worlds.spine_scenario import SpineScenario
+from prism_planner.worlds.spine_scenario import ObjectSpec, SpineScenario
 
 Features = frozenset[tuple[str, int]]
 """Shingles, each with how often it occurred before in the same scenario."""
@@ -23,10 +24,10 @@ def features(scenario: SpineScenario) -> Features:
     world = scenario.world
     found = [f"{stem(r.name)}|{r.description or ''}" for r in world.regions]
     found += ["-".join(sorted(map(stem, edge))) for edge in world.edges]
-    found += [f"{thing.category or stem(thing.name)}@{stem(r)}" for thing in world.objects for r in thing.seen_from]
+    found += [f"{_kind(thing)}@{stem(region)}" for thing in world.objects for region in thing.seen_from]
     for task in scenario.tasks:
         words = ["", *normalised(task.instruction).split(), ""]
-        found += [f"{a} {b}" for a, b in zip(words, words[1:], strict=False)]
+        found += [f"{a} {b}" for a, b in pairwise(words)]
     seen: Counter[str] = Counter()
     result = set()
     for shingle in found:
@@ -49,8 +50,8 @@ def stem(name: str) -> str:
 def diversity(scenarios: Sequence[SpineScenario]) -> dict[str, Any]:
     """How varied they are.
 
-    distinct_1 to distinct_3: of all sequences of so many words in the sentences, the share that differ. regions,
-    objects: different kinds. similarity: mean Jaccard index of two scenarios, over at most 2000 pairs.
+    distinct_1 to distinct_3: of all sequences of so many words in the sentences, the share that differ.
+    regions, objects: different kinds. similarity: mean Jaccard index of two scenarios (of 2000 pairs).
     """
     sentences = [normalised(task.instruction).split() for s in scenarios for task in s.tasks]
     return {
@@ -58,7 +59,7 @@ def diversity(scenarios: Sequence[SpineScenario]) -> dict[str, Any]:
         "distinct_sentences": len({" ".join(words) for words in sentences}),
         **{f"distinct_{n}": _distinct(sentences, n) for n in range(1, _LONGEST_GRAM + 1)},
         "regions": len({stem(r.name) for s in scenarios for r in s.world.regions}),
-        "objects": len({o.category or stem(o.name) for s in scenarios for o in s.world.objects}),
+        "objects": len({_kind(o) for s in scenarios for o in s.world.objects}),
         "similarity": _mean_similarity([features(s) for s in scenarios]),
     }
 
@@ -70,10 +71,13 @@ def _distinct(sentences: Iterable[Sequence[str]], n: int) -> float:
 
 def _mean_similarity(found: Sequence[Features]) -> float:
     count = len(found)
-    if count < 2:  # noqa: PLR2004 - a pair
-        return 0.0
-    pairs = [(i, j) for i in range(count) for j in range(i)] if count * (count - 1) <= 2 * _PAIRS else None
-    if pairs is None:
+    if count * (count - 1) // 2 <= _PAIRS:
+        pairs = list(combinations(found, 2))
+    else:
         rng = random.Random(0)
-        pairs = [tuple(rng.sample(range(count), 2)) for _ in range(_PAIRS)]  # type: ignore[misc]
-    return round(sum(similarity(found[i], found[j]) for i, j in pairs) / len(pairs), 4)
+        pairs = [(a, b) for a, b in (rng.sample(found, 2) for _ in range(_PAIRS))]
+    return round(sum(similarity(a, b) for a, b in pairs) / len(pairs), 4) if pairs else 0.0
+
+
+def _kind(thing: ObjectSpec) -> str:
+    return thing.category or stem(thing.name)

@@ -21,7 +21,7 @@ from prism_planner.skills.monitor import MAX_EXPLORE_RADIUS_M, SafetyLimits, Saf
 from prism_planner.skills.skill import Skill, SkillCode, SkillName
 from prism_planner.worlds.envelope import Mask
 from prism_planner.worlds.semantic_graph import SemanticGraphWorld
-from prism_planner.worlds.spine_scenario import NodeSpec, SpineScenario, SpineTask, SpineWorld
+from prism_planner.worlds.spine_scenario import NodeSpec, ObjectSpec, SpineScenario, SpineTask, SpineWorld
 from prism_planner.worlds.success import SpineCriterion, judge
 
 Fault = Literal["no_task", "satisfied", "impossible", "ambiguous", "contested"]
@@ -197,8 +197,10 @@ def _ambiguous(world: SpineWorld, task: SpineTask) -> str:
     for node in world.nodes:
         if _word(node) != target.words.lower():
             continue
-        places = {node.name} if isinstance(intent, InspectIt) else {node.name, *getattr(node, "seen_from", ())}
-        if accepted and not places & accepted:
+        goals = {node.name}
+        if isinstance(node, ObjectSpec) and not isinstance(intent, InspectIt):
+            goals.update(node.seen_from)
+        if accepted and not goals & accepted:
             return f"{target.words!r} may as well mean {node.name}, which no criterion accepts"
     return ""
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 Split = Literal["train", "validation", "test"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
 
-_WORLD_SHARES: Final = {"train": 0.8, "validation": 0.1, "test": 0.1}
+WORLD_SHARES: Final[dict[Split, float]] = {"train": 0.8, "validation": 0.1, "test": 0.1}
 _HELD_OUT_SHARE: Final = 8
 """One phrasing in so many is held out for validation, and one for test."""
 _FEWEST: Final = 4
@@ -25,7 +25,7 @@ def split_of_world(digest: str) -> Split:
     """Where a world with this layout digest belongs."""
     at = number(f"world:{digest}") / 2**64
     for split in SPLITS:
-        at -= _WORLD_SHARES[split]
+        at -= WORLD_SHARES[split]
         if at < 0:
             return split
     return "test"

@@ -32,6 +32,7 @@ from prism_planner.language.model import (
 
 _POLL_S = 0.02
 _MAX_BACKOFF_S = 8.0
+_LONGEST_RETRY_AFTER_S = 60.0
 _BYTES_PER_TOKEN = 3
 
 
@@ -55,7 +56,8 @@ class OpenAIModel:
         OpenAI's may do without. context_length: tokens of prompt and answer together. read_timeout_s:
         the longest silence of the endpoint. max_attempts, backoff_s: how often a request is sent when
         the endpoint cannot be reached, is overloaded (429) or fails (5xx), and the pause after the
-        first failure, which doubles with each.
+        first failure, which doubles with each; an endpoint that asks for a longer one (Retry-After) gets
+        it, up to a minute.
 
         Raises ModelLoadError when the model has no name or the key is missing.
         """
@@ -154,7 +156,8 @@ class OpenAIModel:
             except _TRANSIENT as error:
                 if answer.started or attempt >= self._max_attempts:
                     raise EndpointError(self._failure(error, attempt)) from None
-                watch.sleep(min(self._backoff_s * 2 ** (attempt - 1), _MAX_BACKOFF_S))
+                backoff = min(self._backoff_s * 2 ** (attempt - 1), _MAX_BACKOFF_S)
+                watch.sleep(max(backoff, _retry_after(error)))
                 attempt += 1
             except openai.OpenAIError as error:
                 raise EndpointError(self._failure(error, attempt)) from None
@@ -373,6 +376,14 @@ def _usage(usage: CompletionUsage) -> Usage:
     return Usage(
         prompt=usage.prompt_tokens, evaluated=usage.prompt_tokens - cached, generated=usage.completion_tokens
     )
+
+
+def _retry_after(error: Exception) -> float:
+    """Seconds that an endpoint asks to wait for, at most a minute; 0 when it does not say."""
+    if not isinstance(error, openai.APIStatusError):
+        return 0.0
+    asked = error.response.headers.get("retry-after", "")
+    return min(float(asked), _LONGEST_RETRY_AFTER_S) if asked.isdecimal() else 0.0
 
 
 def _is_context_full(error: openai.BadRequestError) -> bool:
