@@ -31,16 +31,7 @@ LOG = "training.jsonl"
 CURVES = "training.png"
 
 # What may change between the commands of one training.
-_INDECISIVE = {
-    "checkpoint_minutes",
-    "decay",
-    "epochs",
-    "evaluations",
-    "final_rate",
-    "patience",
-    "precision",
-    "validation_episodes",
-}
+_INDECISIVE = {"checkpoint_minutes", "evaluations", "validation_episodes", "patience", "precision"}
 
 # Other values of these go on with a training that was begun or done.
 _EXTENDING = ("training.decay", "training.epochs", "training.final_rate")
@@ -147,7 +138,7 @@ def _trial(run: Run, base: BaseModel, on_trial: OnTrial | None) -> Callable[[Pat
     config = run.config
     if planner_name(config, base, Path("adapter.gguf")) is None:
         return None
-    tasks = list(_validation_tasks(run, config.training.validation_episodes))
+    tasks = list(validation_tasks(run, config.training.validation_episodes))
     return partial(_try, config, base, tasks, on_trial or (lambda *_: None))
 
 
@@ -184,7 +175,7 @@ def _try(
     return solved / max(1, len(tasks))
 
 
-def _validation_tasks(run: Run, wanted: int) -> Iterator[tuple[SpineScenario, int]]:
+def validation_tasks(run: Run, wanted: int) -> Iterator[tuple[SpineScenario, int]]:
     """Tasks of the validation split, as many of each cell as there are, scenario by scenario."""
     by_cell: dict[str, list[tuple[int, int]]] = defaultdict(list)
     scenarios: list[SpineScenario] = []
