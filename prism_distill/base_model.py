@@ -35,7 +35,9 @@ class BaseModel:
     def weights(self, dtype: torch.dtype) -> PreTrainedModel:
         """The model for training, dequantised. Raises ModelLoadError."""
         from transformers import AutoModelForCausalLM, GgufConfig
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # whoever calls shows progress in their own way
         try:
             if self.gguf is None:
                 model = AutoModelForCausalLM.from_pretrained(self.path, dtype=dtype)
