@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,19 +37,19 @@ class BaseModel:
     def weights(self, dtype: torch.dtype) -> PreTrainedModel:
         """The model for training, dequantised. Raises ModelLoadError."""
         from transformers import AutoModelForCausalLM, GgufConfig
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()  # whoever calls shows progress in their own way
         try:
-            if self.gguf is None:
-                model = AutoModelForCausalLM.from_pretrained(self.path, dtype=dtype)
-            else:
-                model = AutoModelForCausalLM.from_pretrained(
-                    self.gguf.parent,
-                    gguf_file=self.gguf.name,
-                    quantization_config=GgufConfig(dequantize=True),
-                    dtype=dtype,
-                )
+            # Whoever calls shows progress in their own way; transformers would draw two bars of its own.
+            with redirect_stderr(io.StringIO()):
+                if self.gguf is None:
+                    model = AutoModelForCausalLM.from_pretrained(self.path, dtype=dtype)
+                else:
+                    model = AutoModelForCausalLM.from_pretrained(
+                        self.gguf.parent,
+                        gguf_file=self.gguf.name,
+                        quantization_config=GgufConfig(dequantize=True),
+                        dtype=dtype,
+                    )
         except (OSError, ValueError) as error:
             raise ModelLoadError(f"{self.name}: the weights cannot be loaded: {error}") from None
         # The file's own quantisation is of no concern to what is built on the dequantised weights.
