@@ -62,6 +62,10 @@ class Shard:
         with whole(self.path) as partial:
             write(partial, records)
         self.close()
+        self.forget_journal()
+
+    def forget_journal(self) -> None:
+        """Delete the journal, which a kill may leave behind a shard that is whole."""
         self._journal.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -92,6 +96,7 @@ class Gathering:
         """Start or continue the shard with the records `keys`; those that it still lacks."""
         shard = Shard(path)
         if shard.sealed:
+            shard.forget_journal()
             return set()
         missing = set(keys) - shard.keys()
         if missing:
