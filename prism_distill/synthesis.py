@@ -105,8 +105,8 @@ class Written:
             prompt_tokens=read,
             completion_tokens=written,
             cost=writer.prices.cost(read, written),
-            assumed=f"{round(worlds):,} worlds for all splits, {_TOKENS_PER_S} tokens/s, {writer.workers} at a "
-            f"time, {'as much for each as so far' if done else 'every world valid at once'}",
+            assumed=f"{round(worlds):,} worlds for all splits, {_TOKENS_PER_S} tokens/s, "
+            f"{writer.workers} at a time, {'as much for each as so far' if done else 'every world valid at once'}",
         )
 
 

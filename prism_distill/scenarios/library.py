@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,14 @@ class Effort:
         self.faults.update(other.faults)
         self.dropped.update(other.dropped)
 
+    def record(self) -> dict[str, Any]:
+        """As JSON-able data, from which `of` makes it again."""
+        return vars(self) | {"faults": dict(self.faults), "dropped": dict(self.dropped)}
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> Effort:
+        return cls(**record | {"faults": Counter(record["faults"]), "dropped": Counter(record["dropped"])})
+
 
 class Library:
     """Accepted scenarios by split, in the order in which they were accepted. Safe for use by several threads.
@@ -67,8 +75,7 @@ class Library:
         self.effort = Effort()
         for _, record in self._journal.records() if self._journal else ():
             self._records += 1
-            effort = record["effort"]
-            self.effort.add(Effort(**effort | {key: Counter(effort[key]) for key in ("faults", "dropped")}))
+            self.effort.add(Effort.of(record["effort"]))
             if record["scenario"] is not None:
                 self._take(SpineScenario.model_validate(record["scenario"]), record["split"])
         self._numbers = itertools.count(self._records)
@@ -118,11 +125,13 @@ class Library:
     def report(self) -> dict[str, Any]:
         """Figures for a run's manifest: what was spent, what could not be used and why, and the diversity."""
         with self._lock:
-            spent = {key: value for key, value in asdict(self.effort).items() if isinstance(value, int)}
+            effort = self.effort
             return {
-                **spent,
-                "unusable_answers": dict(self.effort.faults.most_common()),
-                "dropped_tasks": dict((+self.effort.dropped).most_common()),
+                "requests": effort.requests,
+                "prompt_tokens": effort.prompt_tokens,
+                "completion_tokens": effort.completion_tokens,
+                "unusable_answers": dict(effort.faults.most_common()),
+                "dropped_tasks": dict((+effort.dropped).most_common()),
                 "diversity": diversity([s for split in SPLITS for s in self._accepted[split]]),
             }
 
@@ -138,7 +147,7 @@ class Library:
 
     def _note(self, effort: Effort, split: Split | None, scenario: dict[str, Any] | None) -> None:
         if self._journal is not None:
-            record = {"effort": asdict(effort), "split": split, "scenario": scenario}
+            record = {"effort": effort.record(), "split": split, "scenario": scenario}
             self._journal.add(f"{self._records:08}", record)
         self._records += 1
         self.effort.add(effort)

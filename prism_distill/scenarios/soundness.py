@@ -181,6 +181,9 @@ def _knowledge(world: SemanticGraphWorld) -> str:
 
 def _ambiguous(world: SpineWorld, task: SpineTask) -> str:
     """Plain "inspect the chair" means any chair, so that each must be accepted."""
+    criteria = list(_all_criteria(task))
+    if any(criterion.answer_says for criterion in criteria):
+        return ""  # "Can you get to the island?" is a question then.
     try:
         intent = read(task.instruction)
     except InvalidTaskError:
@@ -189,10 +192,7 @@ def _ambiguous(world: SpineWorld, task: SpineTask) -> str:
     if target is None or target.conditions or target.near or target.mine or target.pick != "any":
         return ""
     accepted = {
-        name
-        for criterion in _all_criteria(task)
-        for deed, name, _ in criterion.names()
-        if deed != "answer_mentions"
+        name for criterion in criteria for deed, name, _ in criterion.names() if deed != "answer_mentions"
     }
     for node in world.nodes:
         if _word(node) != target.words.lower():
