@@ -106,7 +106,7 @@ class Written:
             completion_tokens=written,
             cost=writer.prices.cost(read, written),
             assumed=f"{round(worlds):,} worlds for all splits, {_TOKENS_PER_S} tokens/s, "
-            f"{writer.workers} at a time, {'as much for each as so far' if done else 'every world valid at once'}",
+            f"{writer.workers} at a time, {'each as so far' if done else 'every world valid at once'}",
         )
 
 

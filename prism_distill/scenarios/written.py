@@ -192,8 +192,10 @@ class ScenarioWriter:
 
     def _kept(self) -> str:
         count = len(self.library)
-        kept = f"{count:,} scenario{' is' if count == 1 else 's are'}" if count else "No scenario is"
-        return f"{kept} written and kept: run the same command again to go on from there"
+        if not count:
+            return "No scenario was written yet; the same command starts again"
+        are = "scenario is" if count == 1 else "scenarios are"
+        return f"{count:,} {are} written and kept: run the same command again to go on from there"
 
 
 def sound_tasks(scenario: SpineScenario) -> tuple[tuple[SpineTask, ...], list[tuple[str, str]]]:

@@ -117,13 +117,12 @@ def test_one_alternative_that_can_be_met_is_enough():
 
 
 def test_what_the_generator_computed_from_the_truth_is_sound():
-    """Two judges that know nothing of each other; the few that differ count things that go by two words."""
+    """Two judges that know nothing of each other. How many there are of what goes by two words, only
+    the generator knows."""
     faults = []
-    tasks = 0
     for made in generate_many(15, seed=5, split="validation"):
         for index, task in enumerate(made.tasks):
-            tasks += 1
-            if fault := fault_of(made, index):
+            if not task.intent.get("count") and (fault := fault_of(made, index)):
                 faults.append((task.instruction, str(fault)))
             assert needs_exploration(made, task) <= (task.kind == "exploration")
-    assert len(faults) <= 0.03 * tasks, faults
+    assert faults == []

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from itertools import islice
 
@@ -16,7 +20,7 @@ from prism_distill.leakage import layout_of
 from prism_distill.run import Run, RunError
 from prism_distill.scenarios import SPLITS
 from prism_distill.scenarios.splits import split_of_world
-from prism_distill.synthesis import estimate, synthesize
+from prism_distill.synthesis import estimate, make_writer, synthesize
 from prism_planner.domains.spine import SpineDomain
 from prism_planner.domains.trace import PlanTrace
 from prism_planner.evaluation.episode import EpisodeOptions, run_episode
@@ -115,6 +119,22 @@ def test_a_model_that_repeats_itself_ends_the_command_with_a_message(endpoint, w
     assert "duplicate 1" in done.stderr and "run the same command again" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(endpoint.requests) < 20
+
+
+def test_an_interrupted_command_ends_at_once_and_keeps_what_was_written(endpoint, written, tmp_path):
+    endpoint.script(islice(worlds(), 2))
+    endpoint.afterwards = Reply(wait_s=60)
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(written().model_dump(mode="json")))
+    command = [sys.executable, "-m", "prism_planner.cli.main", "synthesize", str(file)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while len(endpoint.requests) < 4 and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)  # long before the endpoint would have answered
+    assert process.returncode == 130, said
+    assert "the same command goes on from there" in said
+    assert make_writer(written()).library.count("train") == 2
 
 
 def test_estimates_are_of_all_worlds_that_must_be_written_and_then_by_experience(endpoint, written):
