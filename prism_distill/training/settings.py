@@ -13,10 +13,10 @@ class TrainingSettings(BaseModel):
     r, alpha: of LoRA on `targets`. learning_rate: reached in `warmup` steps, kept, and lowered in a straight
     line to `final_rate` (share of it) over the last `decay` (share of all steps). epochs: passes over the
     data, also a part of one. tokens_per_step: at least so many tokens are evaluated before the weights
-    change. max_tokens: longer episodes are cut behind a whole turn. precision: of the arithmetic; `auto` takes what
-    this machine is faster in. checkpoint_minutes: between checkpoints. evaluations: how often the planner is
-    tried on validation tasks, at equal distances; validation_episodes: how many then; patience: so many
-    evaluations without progress end the training.
+    change. max_tokens: longer episodes are cut behind a whole turn. precision: of the arithmetic; `auto`
+    takes what this machine is faster in. checkpoint_minutes: between checkpoints. evaluations: how often the
+    planner is tried on validation tasks, at equal distances; validation_episodes: how many then; patience:
+    so many evaluations without progress end the training.
 
     A run whose `epochs` are raised goes on from where the rate began to fall.
     """
