@@ -81,7 +81,7 @@ def make_dataset(run: Run, *, fresh: bool = False) -> bool:
         "dataset": settings.model_dump(mode="json"),
         "evaluation": digest({str(file): file_digest(file) for file in evaluation.files}),
     }
-    if not run.begin("dataset", inputs, fresh=fresh, derived=True):
+    if not run.begin("dataset", inputs, fresh=fresh):
         return False
     with run.working("dataset"):
         from prism_distill.card import write_card

@@ -27,7 +27,7 @@ def export_run(run: Run, *, command: str, fresh: bool = False, on_step: OnStep |
         "base": config.base.model,
         "export": config.export.model_dump(mode="json"),
     }
-    if not run.begin("export", inputs, fresh=fresh, derived=True):
+    if not run.begin("export", inputs, fresh=fresh):
         return False
     from prism_distill.export.record import Provenance
     from prism_distill.export.stage import Trained, export

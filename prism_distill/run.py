@@ -53,6 +53,8 @@ _COMMANDS: dict[StageName, str] = {
     "export": "export",
     "report": "report",
 }
+# Made from other stages at no cost.
+_DERIVED: frozenset[StageName] = frozenset({"dataset", "export"})
 _PACKAGES = (
     "accelerate",
     "datasets",
@@ -144,12 +146,21 @@ class Run:
         return record is not None and record.status == "done"
 
     def output(self, stage: StageName) -> str:
-        """The digest of what a finished stage made. Raises RunError for one that is not finished."""
+        """The digest of what a finished stage made.
+
+        Raises RunError for one that is not finished, or whose files are not what it left.
+        """
         record = self.manifest.stages.get(stage)
         if record is None or record.status != "done":
             done = "is not finished" if record is not None else "has not been started"
             raise RunError(
                 f"{self.directory}: the stage {stage} {done}: run `prism {_COMMANDS[stage]} CONFIG` first"
+            )
+        if damage := self._damage(record):
+            again = f"`prism {_COMMANDS[stage]} CONFIG{'' if stage in _DERIVED else ' --fresh'}`"
+            raise RunError(
+                f"{damage} since the stage {stage} was done: put back what was there, or make it anew "
+                f"with {again}"
             )
         return record.output
 
@@ -160,20 +171,19 @@ class Run:
         *,
         code: str = "",
         fresh: bool = False,
-        derived: bool = False,
         extend: Collection[str] = (),
     ) -> bool:
         """Start or continue a stage; False when it is done already.
 
         inputs: all that decides the result, as JSON-able data. code: a digest of the source that decides it
-        too: work that was begun with other code is not continued. fresh: forget what there is. derived: made
-        from other stages at no cost, so it is made anew when they changed. extend: inputs, dotted, of which
-        other values continue the work. Raises RunError when the stage was begun with other inputs.
+        too: work that was begun with other code is not continued. fresh: forget what there is. extend:
+        inputs, dotted, of which other values continue the work. Raises RunError when the stage was begun with
+        other inputs, unless it is one that costs nothing: that is made anew, also when its files changed.
         """
         plain = json.loads(json.dumps(dict(inputs), default=str))
         record = self.manifest.stages.get(stage)
         changes = _changes(record, plain, code, extend) if record is not None else []
-        if fresh or (derived and (changes or record is None)):
+        if fresh or (stage in _DERIVED and (record is None or changes or self._damage(record))):
             self.forget(stage)
             record = None
         elif changes:
@@ -250,6 +260,16 @@ class Run:
         self.manifest.stages[stage].seconds += seconds
         self._save()
 
+    def _damage(self, record: StageRecord) -> str:
+        """Which file of a stage is not as it was left, and why; empty when all are."""
+        for name, known in record.files.items():
+            path = self.directory / name
+            if not path.is_file():
+                return f"{path}: is gone"
+            if file_digest(path) != known:
+                return f"{path}: was changed"
+        return ""
+
     def _left(self, stage: StageName) -> list[Path]:
         """What there is of a stage, but for empty directories."""
         paths = [self.directory / name for name in _LEFT[stage]]
@@ -258,11 +278,11 @@ class Run:
     def _read(self) -> Manifest:
         path = self.directory / MANIFEST
         try:
-            text = path.read_text(encoding="utf-8")
+            content = path.read_bytes()
         except FileNotFoundError:
             return Manifest(name=self.config.name)
         try:
-            return Manifest.model_validate_json(text)
+            return Manifest.model_validate_json(content)
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"])) or "the file"

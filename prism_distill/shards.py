@@ -18,7 +18,7 @@ class Shard:
     """The file `path` once it is whole; until then a hidden journal beside it, a record a line.
 
     A record is in the journal as soon as `add` returns, so that a killed process loses nothing that it
-    finished; half a line that it left is dropped. Records have a unique key.
+    finished; lines that are damaged or not whole are dropped. Records have a unique key.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,11 @@ class Shard:
         if not self._journal.exists():
             return
         for line in self._journal.read_bytes().split(b"\n")[:-1]:
-            key, record = json.loads(line)
+            try:
+                key, record = json.loads(line)
+            except ValueError:
+                # A power failure leaves anything in lines that were not on the disk yet.
+                continue
             yield key, record
 
     def add(self, key: str, record: Record) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from prism_planner.cli.errors import CommandError
 
 _NAME = re.compile(r"step-(\d+)")
 
 
-class CheckpointError(Exception):
-    """A checkpoint does not fit the run; the message says why and what to do."""
+class CheckpointError(CommandError):
+    """A checkpoint cannot be written or does not fit the run; the message says why and what to do."""
 
 
 def newest_first(directory: Path) -> list[Path]:
@@ -33,21 +37,9 @@ def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep_
     import torch
 
     target = directory / f"step-{step:06}"
-    partial = directory / f".{target.name}.partial"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(partial, ignore_errors=True)
-        save_adapter(model, partial)
+    with _whole(target) as partial:
+        _write_adapter(model, partial)
         torch.save(state, partial / "state.pt")
-        if target.exists():
-            shutil.rmtree(target)
-        partial.replace(target)
-    except (OSError, RuntimeError) as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise CheckpointError(
-            f"{target}: the checkpoint cannot be written: {error}. Free some space and run the same "
-            "command again: training goes on from the checkpoint before"
-        ) from error
     known = newest_first(directory)
     kept = {*known[:2], *[path for path in known if step_of(path) <= keep_until][:1]}
     for old in set(known) - kept:
@@ -56,9 +48,12 @@ def save(directory: Path, step: int, *, model: Any, state: dict[str, Any], keep_
 
 
 def save_adapter(model: Any, directory: Path) -> None:
-    """Write the adapter of a PEFT model."""
-    # The embeddings are the base's own; PEFT would look for the base on a hub to see whether they grew.
-    model.save_pretrained(directory, save_embedding_layers=False)
+    """Write the adapter of a PEFT model in the place of what is there.
+
+    Raises CheckpointError when there is no room.
+    """
+    with _whole(directory) as partial:
+        _write_adapter(model, partial)
 
 
 def read_state(checkpoint: Path, *, fingerprint: str) -> dict[str, Any]:
@@ -92,8 +87,45 @@ def read_adapter(checkpoint: Path, *, model: Any) -> None:
     set_peft_model_state_dict(model, weights)
 
 
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Raises CheckpointError when `target` cannot be written."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise CheckpointError(
+            f"{target}: cannot be written: {error}. Free some space and run the same command again: training "
+            "goes on from the newest checkpoint"
+        ) from error
+
+
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
+    """A directory to write to, which takes the place of `target` when that went well."""
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        with writing(target):
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            yield partial
+            if target.exists():
+                shutil.rmtree(target)
+            partial.replace(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _write_adapter(model: Any, directory: Path) -> None:
+    # The embeddings are the base's own; PEFT would look for the base on a hub to see whether they grew.
+    model.save_pretrained(directory, save_embedding_layers=False)
+
+
 def _unreadable(checkpoint: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(f"{checkpoint} cannot be read: {error}. Delete it to start before it")
+    # torch.load goes on about pickles below.
+    reason = str(error).partition("\n")[0].partition(". ")[0]
+    return CheckpointError(f"{checkpoint} cannot be read: {reason}. Delete it to start before it")
 
 
 def _all(directory: Path) -> list[Path]:

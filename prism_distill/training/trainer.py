@@ -21,6 +21,7 @@ from prism_distill.training import checkpoint
 from prism_distill.training.data import Example, deal, make_trees
 from prism_distill.training.fused import Batch, FusedLlama, Tree
 from prism_distill.training.settings import TrainingSettings
+from prism_planner.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from prism_distill.base_model import BaseModel
@@ -91,7 +92,7 @@ def train(
     """Train an adapter for `base`; goes on from the newest checkpoint in `directory`.
 
     The best step is that of the highest success in closed loop, or of the lowest validation loss where
-    `try_planner` is None. Raises CheckpointError, ModelLoadError, and ValueError where there is nothing to
+    `try_planner` is None. Raises CheckpointError, ModelLoadError, and CommandError where there is nothing to
     train on.
     """
     run = _Run(base, training, validation, settings, directory, try_planner)
@@ -132,7 +133,9 @@ class _Run:
         ]
         self._training, self._validation = trees
         if not self._training:
-            raise ValueError("there is no episode to train on")
+            raise CommandError(
+                "there is no episode to train on: none has a whole turn within `training.max_tokens`"
+            )
         self._steps = list(self._plan())
         self._fingerprint = _fingerprint(self._training, settings, base.name)
         _keep_freed_memory()
@@ -170,6 +173,10 @@ class _Run:
             if due_now or time.monotonic() - saved > 60 * settings.checkpoint_minutes:
                 self._save(step)
                 saved = time.monotonic()
+        if self._best is None:
+            # A longer run, made shorter again, may go on from its own last step, which it never judged.
+            on_validation(self._validate(step))
+            self._save(step)
         best = self._best
         assert best is not None
         return Trained(
@@ -219,6 +226,8 @@ class _Run:
         return float(total)
 
     def _validate(self, step: int) -> Validation:
+        from accelerate.utils import broadcast_object_list
+
         losses = tokens = turns = count = answers = 0.0
         for tree in self._validation:
             batch = Batch.of([tree], self._device)
@@ -236,6 +245,8 @@ class _Run:
         if self._accelerator.is_main_process:
             checkpoint.save_adapter(self._model, current)
             success = self._try(current) if self._try is not None else None
+        # All processes have to end together when there is no progress any more.
+        success = broadcast_object_list([success])[0]
         validation = Validation(
             step=step,
             loss=losses / max(count, 1),
@@ -294,9 +305,11 @@ class _Run:
     def _log(self, record: dict[str, Any]) -> None:
         if not self._accelerator.is_main_process:
             return
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with (self._directory / LOG).open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(record) + "\n")
+        log = self._directory / LOG
+        with checkpoint.writing(log):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with log.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(record) + "\n")
 
 
 class _Clock:

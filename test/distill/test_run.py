@@ -79,13 +79,38 @@ def test_fresh_forgets_what_there_is(small):
         assert not file.exists()
 
 
-def test_a_derived_stage_is_made_anew_when_its_inputs_changed(small):
+def derive(run, settings):
+    """Whether a stage that costs nothing had to be done, and its file."""
+    file = run.folder("dataset") / "train.parquet"
+    if begun := run.begin("dataset", {"dataset": settings}):
+        write_whole(file, b"rows")
+        run.finish("dataset", [file], results={})
+    return begun, file
+
+
+def test_a_stage_that_costs_nothing_is_made_anew_when_its_inputs_or_files_changed(small):
     with Run(small()) as run:
-        begin(run, derived=True)
-        file = finish(run)
-        assert not begin(run, derived=True)
-        assert begin(run, {"scenarios": {"train": 5}}, derived=True)
-        assert not file.exists()
+        assert derive(run, 1)[0]
+        assert not derive(run, 1)[0]
+        begun, file = derive(run, 2)
+        assert begun
+        file.write_bytes(b"other rows")
+        with pytest.raises(RunError, match=r"train.parquet: was changed .* with `prism elicit CONFIG`$"):
+            run.output("dataset")
+        assert derive(run, 2)[0]
+        file.unlink()
+        with pytest.raises(RunError, match=r"train\.parquet: is gone"):
+            run.output("dataset")
+        assert derive(run, 2)[0]
+        assert run.output("dataset")
+
+
+def test_what_was_made_of_other_files_than_the_stage_left_is_never_begun(small):
+    with Run(small()) as run:
+        begin(run)
+        finish(run).unlink()
+        with pytest.raises(RunError, match=r"is gone .* `prism synthesize CONFIG --fresh`"):
+            run.output("scenarios")
 
 
 def test_a_stage_that_can_be_extended_goes_on_with_what_there_is(small):
@@ -116,11 +141,13 @@ def test_a_run_is_for_one_process_at_a_time(small):
         pass  # free again
 
 
-@pytest.mark.parametrize("content", ["{}", "not JSON", '{"format": "prism-run/0", "name": "small"}'])
+@pytest.mark.parametrize(
+    "content", [b"{}", b"not JSON", b"\xff\x00", b'{"format": "prism-run/0", "name": "small"}']
+)
 def test_a_manifest_of_another_version_is_refused(small, content):
     directory = small().run_directory
     directory.mkdir(parents=True)
-    (directory / MANIFEST).write_text(content)
+    (directory / MANIFEST).write_bytes(content)
     with pytest.raises(RunError, match=r"manifest\.json: .*expected `format: prism-run/1`"), Run(small()):
         pass
 
@@ -187,6 +214,17 @@ def test_a_shard_keeps_every_whole_record_wherever_it_is_cut(tmp_path_factory, r
             gathering.add(path, key, {"text": "last" if key == "last" else records[int(key)]})
     assert [json.loads(line)["text"] for line in path.read_text().splitlines()] == [*records, "last"]
     assert not journal.exists()
+
+
+def test_a_damaged_record_is_made_anew(tmp_path):
+    path = tmp_path / "train-00000.jsonl"
+    Shard(path).add("a", {"text": "a"})
+    (journal,) = tmp_path.iterdir()
+    journal.write_bytes(journal.read_bytes() + b'["b",{"te\0\0\0\n')
+    with Gathering(as_lines) as gathering:
+        assert gathering.begin(path, ["a", "b"]) == {"b"}
+        gathering.add(path, "b", {"text": "b"})
+    assert [json.loads(line)["text"] for line in path.read_text().splitlines()] == ["a", "b"]
 
 
 def test_a_sealed_shard_lacks_nothing(tmp_path):

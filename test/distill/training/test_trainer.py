@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("peft")
+peft = pytest.importorskip("peft")
 pytest.importorskip("accelerate")
 
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
+from safetensors import SafetensorError  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
 from prism_distill.conversation import Conversation  # noqa: E402
@@ -18,6 +22,7 @@ from prism_distill.training.checkpoint import CheckpointError  # noqa: E402
 from prism_distill.training.data import Example  # noqa: E402
 from prism_distill.training.settings import TrainingSettings  # noqa: E402
 from prism_distill.training.trainer import learning_rate, train  # noqa: E402
+from prism_planner.cli.errors import CommandError  # noqa: E402
 
 SETTINGS = TrainingSettings(
     r=4,
@@ -140,7 +145,7 @@ def test_a_checkpoint_of_other_data_is_refused(tiny_base, tmp_path):
 
 
 def test_nothing_to_train_on_is_said(tiny_base, tmp_path):
-    with pytest.raises(ValueError, match="no episode"):
+    with pytest.raises(CommandError, match="no episode"):
         train(base=tiny_base, training=[], validation=[], settings=SETTINGS, directory=tmp_path)
 
 
@@ -172,3 +177,72 @@ def test_a_run_is_extended_from_where_the_rate_began_to_fall(tiny_base, tmp_path
     whole = train(**run, settings=longer, directory=tmp_path / "whole")
     for name, weight in weights(whole.adapter).items():
         torch.testing.assert_close(weights(extended.adapter)[name], weight, rtol=0, atol=0)
+
+
+def test_a_run_that_is_made_shorter_again_ends_with_a_judged_adapter(tiny_base, tmp_path):
+    run = {"base": tiny_base, "training": examples(12), "validation": examples(4), "directory": tmp_path}
+    settings = SETTINGS.model_copy(update={"decay": 0.0})
+    train(**run, settings=settings)
+    shorter = train(**run, settings=settings.model_copy(update={"epochs": 1, "evaluations": 1}))
+    assert shorter.step == shorter.steps == shorter.validations[-1].step
+    assert weights(shorter.adapter)
+
+
+@pytest.mark.parametrize("writes", range(1, 6))
+def test_a_full_disk_is_said_and_training_goes_on_when_there_is_room(
+    tiny_base, tmp_path, monkeypatch, writes
+):
+    run = {"base": tiny_base, "training": examples(12), "validation": examples(4), "settings": SETTINGS}
+    save, left = peft.PeftModel.save_pretrained, iter(range(writes))
+
+    def save_while_there_is_room(model, directory, **options):
+        save(model, directory, **options)
+        if next(left, None) is None:
+            raise SafetensorError("No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(peft.PeftModel, "save_pretrained", save_while_there_is_room)
+        with pytest.raises(CheckpointError, match="run the same command again"):
+            train(**run, directory=tmp_path / "run")
+    assert not list((tmp_path / "run").rglob("*.partial"))
+    resumed = train(**run, directory=tmp_path / "run")
+    whole = train(**run, directory=tmp_path / "whole")
+    for name, weight in weights(whole.adapter).items():
+        torch.testing.assert_close(weights(resumed.adapter)[name], weight, rtol=0, atol=0)
+
+
+TWO_PROCESSES = """
+import sys
+from pathlib import Path
+from prism_distill.base_model import BaseModel
+from prism_distill.conversation import Conversation
+from prism_distill.training.data import Example
+from prism_distill.training.settings import TrainingSettings
+from prism_distill.training.trainer import train
+from prism_planner.language.chat_format import CHATML, ChatFormat
+folder = Path(sys.argv[1])
+base = BaseModel(name="tiny", form=ChatFormat(CHATML), tokenizer=None, path=str(folder / "base"))
+examples = [Example(i, Conversation([5, i, 7, 9, 8], [False] * 3 + [True] * 2)) for i in range(24)]
+settings = TrainingSettings(
+    r=4, warmup=2, tokens_per_step=20, precision="float32", evaluations=5, patience=2
+)
+success = iter([0.9, 0.1, 0.1])
+trained = train(base=base, training=examples, validation=examples[:4], settings=settings,
+                directory=folder / "run", try_planner=lambda _: next(success))
+print(f"stopped: {trained.stopped}")
+"""
+
+
+@pytest.mark.usefixtures("tiny_base")
+def test_several_processes_end_together(tmp_path):
+    (tmp_path / "two.py").write_text(TWO_PROCESSES)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    result = subprocess.run(
+        [*launch, tmp_path / "two.py", tmp_path],
+        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("stopped: True") == 2
