@@ -66,7 +66,11 @@ def report(path: Path) -> None:
 
 
 def distill(path: Path, *, fresh: bool) -> None:
+    from prism_distill.base_model import find_base
+
     with _run(path) as run:
+        # A base that is not there is said now, not after hours of elicitation.
+        find_base(run.config.base.model)
         _synthesize(run, fresh=fresh)
         _elicit(run, fresh=fresh)
         _make_dataset(run, fresh=fresh)
@@ -241,6 +245,7 @@ def _quiet() -> None:
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|peft)\b")
 
 

@@ -90,6 +90,11 @@ def test_an_estimate_alone_makes_nothing(prism, run_file, small):
         ),
         (["train"], "name: a\n", "the stage dataset has not been started: run `prism elicit CONFIG` first"),
         (["train"], "name: a\nbase: {model: nowhere/to-be-found}\n", "nowhere/to-be-found is no base model"),
+        (
+            ["distill"],
+            "name: a\nbase: {model: nowhere/to-be-found}\n",
+            "nowhere/to-be-found is no base model",
+        ),
         (["export"], "name: a\n", "the stage training has not been started: run `prism train CONFIG` first"),
         (["export", "--registry", "r.yaml"], "name: a\n", "say with --register NAME under which name"),
         (["report"], "name: a\n", "the stage export has not been started: run `prism export CONFIG` first"),
@@ -102,6 +107,7 @@ def test_a_command_that_cannot_go_on_says_why_in_one_message(prism, tmp_path, ar
     assert expected in result.stderr
     assert "Traceback" not in result.stderr
     assert "a bug in prism" not in result.stderr
+    assert not list(tmp_path.glob("log/distill/a/*/"))  # no stage was begun
 
 
 def test_a_run_that_is_worked_on_is_refused(prism, run_file, small):
