@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +79,13 @@ class LineDomain(Domain[LineObservation, LinePlan]):
 
     def record(self, observation: LineObservation, *, first: bool) -> dict[str, Any]:
         return {"place": observation.place, "first": first}
+
+    def recall(self, records: Iterable[tuple[dict[str, Any], Sequence[str]]]) -> Iterator[LineObservation]:
+        for record, feedback in records:
+            yield LineObservation(record["place"], feedback=tuple(feedback))
+
+    def plan(self, record: dict[str, Any]) -> LinePlan:
+        return LinePlan.model_validate(record)
 
     def feedback(self, observation: LineObservation) -> list[str]:
         return list(observation.feedback)

@@ -82,9 +82,19 @@ class Probe:
 
     def call(self, service_type: Any, name: str, request: Any, timeout_s: float = 10.0) -> Any:
         client = self.node.create_client(service_type, name)
-        assert client.wait_for_service(timeout_s), f"no service {name}"
-        future = client.call_async(request)
-        self.wait_until(future.done, timeout_s, f"answer of {name}")
+        deadline = time.monotonic() + timeout_s
+        while True:
+            left = deadline - time.monotonic()
+            assert left > 0, f"answer of {name}: not within {timeout_s:g} s"
+            assert client.wait_for_service(left), f"no service {name}"
+            # A server that has just been replaced may get the request before it knows where to answer.
+            future = client.call_async(request)
+            asked = time.monotonic()
+            while not future.done() and time.monotonic() - asked < min(timeout_s / 2, left):
+                time.sleep(0.01)
+            if future.done():
+                break
+            client.remove_pending_request(future)
         self.node.destroy_client(client)
         return future.result()
 
