@@ -18,6 +18,7 @@ from prism_distill.elicitation import draw_mask, mask_seed
 from prism_distill.run import Run, file_digest
 from prism_distill.scenarios.splits import Split
 from prism_distill.shards import sealed_shards
+from prism_distill.training.settings import EXTENDING, INDECISIVE
 from prism_planner.domains.registry import load_domain
 from prism_planner.evaluation.episode import EpisodeOptions, run_episode
 from prism_planner.language.registry import load_model
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 LOG = "training.jsonl"
 CURVES = "training.png"
-
-# What may change between the commands of one training.
-_INDECISIVE = {"checkpoint_minutes", "evaluations", "validation_episodes", "patience", "precision"}
-
-# Other values of these go on with a training that was begun or done.
-_EXTENDING = ("training.decay", "training.epochs", "training.final_rate")
 
 OnRead = Callable[[int, int], None]
 """Called with the number of episodes that are tokenised, and all."""
@@ -62,7 +57,8 @@ def train_run(
     """
     base = find_base(run.config.base.model)
     leads = is_main_process()
-    if leads and not run.begin("training", _inputs(run, base), fresh=fresh, extend=_EXTENDING):
+    extend = {f"training.{name}" for name in EXTENDING}
+    if leads and not run.begin("training", _inputs(run, base), fresh=fresh, extend=extend):
         return False
     if not leads:
         _train(run, base, on_read, on_progress, on_validation, None)
@@ -205,7 +201,7 @@ def _inputs(run: Run, base: BaseModel) -> dict[str, Any]:
             **config.base.model_dump(mode="json"),
             "weights": file_digest(base.gguf) if base.gguf is not None else base.path,
         },
-        "training": config.training.model_dump(mode="json", exclude=_INDECISIVE),
+        "training": config.training.model_dump(mode="json", exclude=set(INDECISIVE)),
     }
 
 

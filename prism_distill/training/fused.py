@@ -155,12 +155,18 @@ class FusedLlama:
         loss: Tensor = _HeadLoss.apply(self.hidden(batch), self._head, batch.targets)
         return loss
 
-    def correct(self, batch: Batch) -> Tensor:
-        """(S,): whether the most likely token is the supervised one."""
+    def assess(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The summed negative log-likelihood of the supervised tokens, and (S,) whether each is the most
+        likely one. Without gradients."""
+        total = torch.zeros((), device=batch.targets.device)
+        right: list[Tensor] = []
         with torch.no_grad():
-            rows = self.hidden(batch).split(_CHUNK)
-            best = torch.cat([(some @ self._head.T).argmax(-1) for some in rows])
-        return best == batch.targets
+            hidden = self.hidden(batch)
+            for rows, targets in zip(hidden.split(_CHUNK), batch.targets.split(_CHUNK), strict=True):
+                logits = (rows @ self._head.T).float()
+                total += F.cross_entropy(logits, targets, reduction="sum")
+                right.append(logits.argmax(-1) == targets)
+        return total, torch.cat(right)
 
     def hidden(self, batch: Batch) -> Tensor:
         """(S, hidden size): what the language model head reads to predict the supervised tokens."""

@@ -6,6 +6,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+INDECISIVE = frozenset({"checkpoint_minutes", "evaluations", "patience", "precision", "validation_episodes"})
+"""Settings that may change between the commands of one training."""
+
+EXTENDING = frozenset({"decay", "epochs", "final_rate"})
+"""Settings of which other values go on with a training that was begun or done."""
+
 
 class TrainingSettings(BaseModel):
     """How the adapter is trained (PRISM paper, section 3.3 and table 4).

@@ -20,7 +20,7 @@ import torch
 from prism_distill.training import checkpoint
 from prism_distill.training.data import Example, deal, make_trees
 from prism_distill.training.fused import Batch, FusedLlama, Tree
-from prism_distill.training.settings import TrainingSettings
+from prism_distill.training.settings import EXTENDING, INDECISIVE, TrainingSettings
 from prism_planner.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -231,9 +231,8 @@ class _Run:
         losses = tokens = turns = count = answers = 0.0
         for tree in self._validation:
             batch = Batch.of([tree], self._device)
-            with torch.no_grad():
-                losses += float(self._fused.loss(batch)) * batch.supervised
-            right = self._fused.correct(batch)
+            loss, right = self._fused.assess(batch)
+            losses += float(loss)
             whole = torch.ones(int(batch.turns[-1]) + 1, dtype=torch.bool, device=self._device)
             whole[batch.turns[~right]] = False
             tokens += float(right.sum())
@@ -384,17 +383,7 @@ def _due(steps: int, evaluations: int) -> set[int]:
 
 def _fingerprint(trees: Sequence[Tree], settings: TrainingSettings, base: str) -> str:
     digest = hashlib.sha256(base.encode())
-    ignored = {
-        "checkpoint_minutes",
-        "decay",
-        "epochs",
-        "evaluations",
-        "final_rate",
-        "patience",
-        "precision",
-        "validation_episodes",
-    }
-    digest.update(settings.model_dump_json(exclude=ignored).encode())
+    digest.update(settings.model_dump_json(exclude=set(INDECISIVE | EXTENDING)).encode())
     for tree in trees:
         digest.update(json.dumps([tree.tokens, tree.bounds]).encode())
     return digest.hexdigest()

@@ -77,7 +77,9 @@ def test_a_tree_never_shares_what_is_supervised():
 
 def test_the_prediction_counts_are_those_of_the_most_likely_tokens(tiny_llama):
     some = conversations(random.Random(3), 3, 9)
-    correct = FusedLlama(tiny_llama, dtype=torch.float32).correct(Batch.of([Tree.of(some)]))
+    batch = Batch.of([Tree.of(some)])
+    loss, correct = FusedLlama(tiny_llama, dtype=torch.float32).assess(batch)
+    assert loss.item() / batch.supervised == pytest.approx(plain_loss(tiny_llama, some).item(), rel=1e-5)
     expected = []
     with torch.no_grad():
         for c in some:
