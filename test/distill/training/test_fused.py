@@ -29,11 +29,11 @@ def gradients(model):
     return {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
 
 
-def conversations(rng, count, shared):
+def conversations(rng, count, shared, longest=30):
     beginning = [rng.randrange(97) for _ in range(shared)]
     result = []
     for _ in range(count):
-        own = rng.randrange(5, 30)
+        own = rng.randrange(5, longest)
         tokens = beginning + [rng.randrange(97) for _ in range(own)]
         supervised = [False] * (shared + 1) + [rng.random() < 0.4 for _ in range(own - 1)]
         supervised[-1] = True
@@ -41,10 +41,13 @@ def conversations(rng, count, shared):
     return result
 
 
-@pytest.mark.parametrize(("count", "shared"), [(1, 0), (1, 20), (3, 20), (4, 1)])
-def test_loss_and_gradients_are_those_of_transformers_and_peft(tiny_llama, count, shared):
+@pytest.mark.parametrize(
+    ("count", "shared", "longest"),
+    [(1, 0, 30), (1, 20, 30), (3, 20, 30), (4, 1, 30), (1, 0, 700), (3, 300, 600), (2, 256, 257)],
+)
+def test_loss_and_gradients_are_those_of_transformers_and_peft(tiny_llama, count, shared, longest):
     rng = random.Random(count * 100 + shared)
-    trees = [conversations(rng, count, shared), conversations(rng, 2, 7)]
+    trees = [conversations(rng, count, shared, longest), conversations(rng, 2, 7)]
 
     expected = plain_loss(tiny_llama, [c for tree in trees for c in tree])
     expected.backward()
