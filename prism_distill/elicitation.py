@@ -328,7 +328,7 @@ def _row(
         "reason": reason,
         "detail": result.reason,
         "turns": result.turns,
-        "prompt_tokens": sum(turn.prompt_tokens for turn in trace.turns),
+        "prompt_tokens": sum(turn.sent_tokens for turn in trace.turns),
         "completion_tokens": sum(turn.generated_tokens for turn in trace.turns),
         "trace": "\n".join(trace.lines()),
     }

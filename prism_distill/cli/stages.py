@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -30,6 +32,8 @@ from prism_planner.cli.show import console
 if TYPE_CHECKING:
     from prism_distill.elicitation import Tally
     from prism_distill.training import trainer
+
+_SECONDS_PER_LINE = 30.0
 
 
 def synthesize(path: Path, *, fresh: bool, only_estimate: bool) -> None:
@@ -255,11 +259,31 @@ def _screen() -> Console:
 
 @contextmanager
 def _bar(text: str = "") -> Iterator[tuple[Progress, TaskID]]:
-    """A progress bar on stderr, gone when done."""
+    """A progress bar on stderr, gone when done; a line now and then where that is no terminal."""
     columns = [BarColumn(), MofNCompleteColumn(), *([TextColumn(text)] if text else [])]
     times = (TimeElapsedColumn(), TimeRemainingColumn())
     screen = Console(stderr=True)
-    # Of what is no terminal a bar would leave empty lines.
-    hidden = not screen.is_terminal
-    with Progress(*columns, *times, console=screen, transient=True, disable=hidden) as progress:
+    kind = Progress if screen.is_terminal else _Lines
+    with kind(*columns, *times, console=screen, transient=True) as progress:
         yield progress, progress.add_task("", total=None, dropped=0)
+
+
+class _Lines(Progress):
+    """Progress in a log, where a bar would leave empty lines."""
+
+    def __init__(self, *columns: ProgressColumn, console: Console, transient: bool) -> None:
+        super().__init__(*columns, console=console, transient=transient, disable=True)
+        self._told = time.monotonic()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        super().update(task_id, **changes)
+        now = time.monotonic()
+        if now - self._told < _SECONDS_PER_LINE:
+            return
+        self._told = now
+        task = self.tasks[task_id]
+        parts = [f"{task.completed:,.0f} of {task.total:,.0f}"] if task.total else []
+        parts += [task.description] if task.description else []
+        left = task.time_remaining
+        parts += [f"about {duration(left)} left"] if left else []
+        self.console.print("  " + ", ".join(parts), markup=False, highlight=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from prism_planner.cli.errors import CommandError
+from prism_planner.graph.durable import sync_directory
 
 _NAME = re.compile(r"step-(\d+)")
 
@@ -103,18 +105,30 @@ def writing(target: Path) -> Iterator[None]:
 
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
-    """A directory to write to, which takes the place of `target` when that went well."""
+    """A directory to write to, whose files take the place of those in `target` when that went well."""
     partial = target.with_name(f".{target.name}.partial")
     try:
         with writing(target):
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
             yield partial
+            for file in partial.iterdir():
+                _synchronise(file)
             if target.exists():
-                shutil.rmtree(target)
-            partial.replace(target)
+                # One by one: a full directory cannot be replaced at once, and at no time is there none.
+                for file in partial.iterdir():
+                    file.replace(target / file.name)
+                sync_directory(target)
+            else:
+                partial.replace(target)
+            sync_directory(target.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _synchronise(file: Path) -> None:
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
 
 
 def _write_adapter(model: Any, directory: Path) -> None:

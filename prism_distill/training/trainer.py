@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -244,6 +245,7 @@ class _Run:
         if self._accelerator.is_main_process:
             checkpoint.save_adapter(self._model, current)
             success = self._try(current) if self._try is not None else None
+            shutil.rmtree(current, ignore_errors=True)
         # All processes have to end together when there is no progress any more.
         success = broadcast_object_list([success])[0]
         validation = Validation(

@@ -70,6 +70,12 @@ class TraceTurn(_Record):
     forced_tokens: int = 0
     timing: TurnTiming = Field(default_factory=TurnTiming)
 
+    @property
+    def sent_tokens(self) -> int:
+        """Prompt tokens of all requests of the turn, as an endpoint bills them; never less than they were."""
+        requests = len(self.rejected) + (self.plan is not None)
+        return self.prompt_tokens * requests
+
 
 class TraceOutcome(_Record):
     """How the episode ended. `answer` is the message to the user."""

@@ -10,6 +10,8 @@ import sys
 import pytest
 import yaml
 
+from prism_distill.cli import stages
+
 STAGES = ["synthesize", "elicit", "train", "export", "report", "distill"]
 
 
@@ -51,6 +53,14 @@ def test_distill_has_the_tables_too(prism):
     misspelt = prism("distill", "tabel1")
     assert misspelt.returncode == 2
     assert "Did you mean 'table1'" in misspelt.stderr
+
+
+def test_progress_is_said_in_lines_where_there_is_no_terminal(run_file, monkeypatch, capsys):
+    monkeypatch.setattr(stages, "_SECONDS_PER_LINE", 0.0)
+    stages.synthesize(run_file(), fresh=False, only_estimate=False)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(re.fullmatch(r"  \d+ of 14(, about .+ left)?", line) for line in lines)
 
 
 def test_scenarios_and_dataset_come_with_an_estimate_first(prism, run_file, small):

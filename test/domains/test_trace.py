@@ -101,3 +101,10 @@ def test_unreadable_files(tmp_path):
     (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(TraceError, match="cannot be read"):
         PlanTrace.read(tmp_path / "binary.jsonl")
+
+
+def test_an_endpoint_bills_every_request_of_a_turn():
+    rejected = [("go nowhere", "there is no nowhere")]
+    asked_twice = TraceTurn(observation={}, raw="go b", plan={}, rejected=rejected, prompt_tokens=100)
+    given_up = TraceTurn(observation={}, raw="", plan=None, rejected=2 * rejected, prompt_tokens=100)
+    assert (asked_twice.sent_tokens, given_up.sent_tokens) == (200, 200)

@@ -77,6 +77,8 @@ def test_the_loss_falls_and_the_adapter_is_written(tiny_base, tmp_path):
     assert [p.step for p in seen] == list(range(1, trained.steps + 1))
     assert {v.step for v in trained.validations} == {trained.steps // 2, trained.steps}
     assert all("lora" in name for name in weights(trained.adapter))
+    left = {path.name for path in (tmp_path / "run").iterdir()}
+    assert left == {"adapter", "checkpoints", "training.jsonl"}
     records = [json.loads(line) for line in (tmp_path / "run/training.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records if "rate" in r] == list(range(1, trained.steps + 1))
 
