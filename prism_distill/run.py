@@ -148,8 +148,11 @@ class Run:
     def output(self, stage: StageName) -> str:
         """The digest of what a finished stage made.
 
-        Raises RunError for one that is not finished, or whose files are not what it left.
+        Raises RunError for one that is not finished, whose files are not what it left, or that was made
+        with other settings than the config has now, as was any stage before it.
         """
+        for earlier in list(_LEFT)[: list(_LEFT).index(stage) + 1]:
+            self._check_settings(earlier)
         record = self.manifest.stages.get(stage)
         if record is None or record.status != "done":
             done = "is not finished" if record is not None else "has not been started"
@@ -259,6 +262,26 @@ class Run:
     def _add_seconds(self, stage: StageName, seconds: float) -> None:
         self.manifest.stages[stage].seconds += seconds
         self._save()
+
+    def _check_settings(self, stage: StageName) -> None:
+        record = self.manifest.stages.get(stage)
+        known = record.inputs.get(stage) if record is not None else None
+        if not isinstance(known, dict):
+            return
+        settings = dict(_flat(getattr(self.config, stage).model_dump(mode="json"), stage))
+        changes = [
+            f"{key}: {_shown(value)} then, {_shown(settings[key])} now"
+            for key, value in _flat(known, stage)
+            # What a config leaves open was chosen when the stage began.
+            if settings.get(key) is not None and settings[key] != value
+        ]
+        if changes:
+            raise RunError(
+                f"{self.directory}: the stage {stage} was made with other settings:\n"
+                + "\n".join(f"  {change}" for change in changes[:_MOST_NAMED])
+                + f"\nTo keep it: undo the change, or give the run another `name:`. To bring it up to date: "
+                f"`prism {_COMMANDS[stage]} CONFIG`, then what comes after it"
+            )
 
     def _damage(self, record: StageRecord) -> str:
         """Which file of a stage is not as it was left, and why; empty when all are."""

@@ -55,6 +55,28 @@ def test_distill_has_the_tables_too(prism):
     assert "Did you mean 'table1'" in misspelt.stderr
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"elicitation": {"max_steps": 7}}, r"stage elicitation .*\n.*elicitation.max_steps: 30 then, 7 now"),
+        ({"scenarios": {"train": 5}}, r"stage scenarios .*\n.*scenarios.train: \d+ then, 5 now"),
+        ({"dataset": {"max_rows": 3}}, r"stage dataset .*\n.*dataset.max_rows: nothing then, 3 now"),
+    ],
+)
+def test_what_was_made_with_other_settings_is_not_trained_on(prism, run_file, changed, said):
+    file = run_file()
+    for stage in ("synthesize", "elicit"):
+        assert prism(stage, file).returncode == 0
+    config = yaml.safe_load(file.read_text())
+    for section, values in changed.items():
+        config[section] |= values
+    file.write_text(yaml.safe_dump(config))
+    result = prism("train", file)
+    assert result.returncode == 2
+    assert re.search(said, result.stderr)
+    assert "bring it up to date" in result.stderr
+
+
 def test_progress_is_said_in_lines_where_there_is_no_terminal(run_file, monkeypatch, capsys):
     monkeypatch.setattr(stages, "_SECONDS_PER_LINE", 0.0)
     stages.synthesize(run_file(), fresh=False, only_estimate=False)
