@@ -15,13 +15,13 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,6 +30,7 @@ import prism_planner
 from prism_distill.config import DistillConfig
 from prism_planner.cli.errors import CommandError
 from prism_planner.evaluation.store import code_digest as planner_digest
+from prism_planner.graph.durable import sync_file
 
 MANIFEST = "manifest.json"
 FORMAT: Final = "prism-run/1"
@@ -151,7 +152,8 @@ class Run:
         Raises RunError for one that is not finished, whose files are not what it left, or that was made
         with other settings than the config has now, as was any stage before it.
         """
-        for earlier in list(_LEFT)[: list(_LEFT).index(stage) + 1]:
+        stages: tuple[StageName, ...] = get_args(StageName)
+        for earlier in stages[: stages.index(stage) + 1]:
             self._check_settings(earlier)
         record = self.manifest.stages.get(stage)
         if record is None or record.status != "done":
@@ -268,17 +270,14 @@ class Run:
         known = record.inputs.get(stage) if record is not None else None
         if not isinstance(known, dict):
             return
-        settings = dict(_flat(getattr(self.config, stage).model_dump(mode="json"), stage))
-        changes = [
-            f"{key}: {_shown(value)} then, {_shown(settings[key])} now"
-            for key, value in _flat(known, stage)
-            # What a config leaves open was chosen when the stage began.
-            if settings.get(key) is not None and settings[key] != value
-        ]
-        if changes:
+        then = dict(_flat(known, stage))
+        now = dict(_flat(getattr(self.config, stage).model_dump(mode="json"), stage))
+        # What a config leaves open was chosen when the stage began.
+        said = {key for key in then if now.get(key) is not None}
+        if changes := _differences(then, now, said):
             raise RunError(
                 f"{self.directory}: the stage {stage} was made with other settings:\n"
-                + "\n".join(f"  {change}" for change in changes[:_MOST_NAMED])
+                + "\n".join(f"  {change}" for change in _most_named(changes))
                 + f"\nTo keep it: undo the change, or give the run another `name:`. To bring it up to date: "
                 f"`prism {_COMMANDS[stage]} CONFIG`, then what comes after it"
             )
@@ -333,8 +332,7 @@ def whole(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield partial
-        with partial.open("rb") as stream:
-            os.fsync(stream.fileno())
+        sync_file(partial)
         partial.replace(path)
     except OSError as error:
         raise disk_error(path, error) from error
@@ -398,15 +396,23 @@ def versions() -> dict[str, str]:
 def _changes(record: StageRecord, inputs: dict[str, Any], code: str, ignored: Collection[str]) -> list[str]:
     """How a stage's inputs differ from those it was begun with, a sentence each."""
     before, now = dict(_flat(record.inputs)), dict(_flat(inputs))
-    found = [
-        f"{key}: {_shown(before.get(key))} then, {_shown(now.get(key))} now"
-        for key in sorted(before.keys() | now.keys())
-        if before.get(key) != now.get(key) and key not in ignored
-    ]
+    found = _differences(before, now, (before.keys() | now.keys()) - set(ignored))
     if record.status == "begun" and record.code != code:
         found.append("the code of prism that makes it has changed since")
-    more = len(found) - _MOST_NAMED
-    return [*found[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
+    return _most_named(found)
+
+
+def _differences(then: Mapping[str, Any], now: Mapping[str, Any], keys: Collection[str]) -> list[str]:
+    return [
+        f"{key}: {_shown(then.get(key))} then, {_shown(now.get(key))} now"
+        for key in sorted(keys)
+        if then.get(key) != now.get(key)
+    ]
+
+
+def _most_named(changes: Sequence[str]) -> list[str]:
+    more = len(changes) - _MOST_NAMED
+    return [*changes[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:

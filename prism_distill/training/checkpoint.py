@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from prism_planner.cli.errors import CommandError
-from prism_planner.graph.durable import sync_directory
+from prism_planner.graph.durable import sync_directory, sync_file
 
 _NAME = re.compile(r"step-(\d+)")
 
@@ -113,7 +112,8 @@ def _whole(target: Path) -> Iterator[Path]:
             partial.mkdir(parents=True)
             yield partial
             for file in partial.iterdir():
-                _synchronise(file)
+                sync_file(file)
+            sync_directory(partial)
             if target.exists():
                 # One by one: a full directory cannot be replaced at once, and at no time is there none.
                 for file in partial.iterdir():
@@ -124,11 +124,6 @@ def _whole(target: Path) -> Iterator[Path]:
             sync_directory(target.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _synchronise(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
 
 
 def _write_adapter(model: Any, directory: Path) -> None:

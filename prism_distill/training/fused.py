@@ -177,11 +177,12 @@ class FusedLlama:
         cos, sin = (t[0].to(self._dtype) for t in self._rotary(x[None], batch.positions[None]))
         half = self._head_dim // 2
         angles = cos[:, None, :half], sin[:, None, :half]
-        masks = _masks(batch.parts, self._heads // self._kv_heads, x)
+        views = list(_views(batch.parts))
+        masks = _masks(views, self._heads // self._kv_heads, x)
         for layer in self._layers:
             qkv = layer.qkv(_Normalise.apply(x, self._eps)).unflatten(-1, (-1, self._head_dim))
             qkv = _Rotate.apply(qkv, *angles, self._heads + self._kv_heads)
-            x = x + layer.out(_Attention.apply(qkv, self._heads, self._kv_heads, batch.parts, masks))
+            x = x + layer.out(_Attention.apply(qkv, self._heads, self._kv_heads, views, masks))
             x = x + layer.down(_SwiGlu.apply(layer.gate_up(_Normalise.apply(x, self._eps))))
         result: Tensor = _Normalise.apply(x[batch.predicts], self._eps) * self._norm
         return result
@@ -346,19 +347,19 @@ class _HeadLoss(torch.autograd.Function):
 class _Attention(torch.autograd.Function):
     """Causal attention within each branch of each tree, by matrix products.
 
-    qkv: (T, heads + 2 kv_heads, head_dim), masks: as of `_masks`; the result: (T, heads * head_dim). Scores
-    are found again on the way back, so that memory grows with T and not with its square. On processors this
-    is several times as fast backwards as PyTorch's flash attention.
+    qkv: (T, heads + 2 kv_heads, head_dim), views and masks: as of `_views` and `_masks`; the result:
+    (T, heads * head_dim). Scores are found again on the way back, so that memory grows with T and not with
+    its square. PyTorch's flash attention is slower backwards on processors.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, qkv: Tensor, heads: int, kv_heads: int, parts: Sequence[Sequence[int]], masks: Masks
+        ctx: Any, qkv: Tensor, heads: int, kv_heads: int, views: Sequence[View], masks: Masks
     ) -> Tensor:
         ctx.save_for_backward(qkv)
-        ctx.rest = heads, kv_heads, parts, masks
+        ctx.rest = heads, kv_heads, views, masks
         result = torch.empty_like(qkv[:, :heads])
-        for own, seen in _views(parts):
+        for own, seen in views:
             q, k, v = _heads(qkv, own, seen, heads, kv_heads)
             _ungroup(torch.bmm(_probabilities(q, k, masks), v), result[own])
         return result.flatten(1)
@@ -366,14 +367,14 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (qkv,) = ctx.saved_tensors
-        heads, kv_heads, parts, masks = ctx.rest
+        heads, kv_heads, views, masks = ctx.rest
         gradient = gradients[0].unflatten(-1, (heads, -1))
         result = torch.zeros_like(qkv)
-        for own, seen in _views(parts):
+        for own, seen in views:
             q, k, v = _heads(qkv, own, seen, heads, kv_heads)
             p = _probabilities(q, k, masks)
             of_out = _group(gradient[own], kv_heads)
-            of_p = torch.bmm(of_out, v.transpose(1, 2))
+            of_p = torch.bmm(of_out, v.mT)
             of_scores = torch.ops.aten._softmax_backward_data(of_p, p, -1, p.dtype)
             _ungroup(torch.bmm(of_scores, k) * _scale(qkv), result[own, :heads])
             of_kv = torch.cat((torch.bmm(of_scores.mT, q), torch.bmm(p.mT, of_out))).transpose(0, 1)
@@ -382,7 +383,11 @@ class _Attention(torch.autograd.Function):
         return result, None, None, None, None
 
 
-def _views(parts: Sequence[Sequence[int]]) -> Iterator[tuple[slice, list[slice]]]:
+View = tuple[slice, list[slice]]
+"""Tokens that attend together, and the tokens that they look at."""
+
+
+def _views(parts: Sequence[Sequence[int]]) -> Iterator[View]:
     """The tokens of every part of every tree, a block at a time, and what they look at: the shared part,
     then their own up to the block's end. In blocks, little is computed of what is masked."""
     for bounds in parts:
@@ -424,10 +429,10 @@ Masks = dict[tuple[int, int], Tensor]
 """By numbers of grouped queries and keys: 0 where a query may look, minus infinity where it may not."""
 
 
-def _masks(parts: Sequence[Sequence[int]], group: int, like: Tensor) -> Masks:
+def _masks(views: Sequence[View], group: int, like: Tensor) -> Masks:
     """group: heads that share keys."""
     masks: Masks = {}
-    for own, seen in _views(parts):
+    for own, seen in views:
         n, m = own.stop - own.start, sum(rows.stop - rows.start for rows in seen)
         if (group * n, m) not in masks:
             mask = like.new_full((n, m), float("-inf")).triu_(m - n + 1)

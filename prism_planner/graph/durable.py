@@ -26,6 +26,12 @@ def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
     sync_directory(path.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Make what was written to a file durable."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def sync_directory(path: Path) -> None:
     """Make creations, renames and removals in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
